@@ -1,0 +1,104 @@
+"""Tracing: time a node beside torch.fx and jax, and how time and memory grow with the program."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import torch
+import torch.fx
+
+import weft
+from bench.measure import Row, allocated, seconds, show, side_by_side
+from bench.programs import chain, resnet50
+
+SHARE = 1 / 6  # of torch.fx's time a node, at most
+SPREAD = 1.5  # between the cheapest and the dearest size, for growth to count as linear
+
+
+def against_peers() -> list[Row]:
+    """One function of 10,000 operations, and ResNet-50, traced by each library."""
+    return [*_function(10_000), *_module()]
+
+
+def growth() -> list[Row]:
+    """Time and memory a node, from a thousand nodes to two hundred thousand."""
+    sizes = (1_000, 10_000, 50_000, 100_000, 200_000)
+    programs = {n: chain(n, weft.relu) for n in sizes}
+    times = {
+        n: seconds(lambda f=f: weft.symbolic_trace(f), repeat=3 if n > 10_000 else 7) / n for n, f in programs.items()
+    }
+    bytes_ = {n: allocated(lambda f=f: weft.symbolic_trace(f)) / n for n, f in programs.items()}
+    rows = [Row(f"trace {n:,} nodes, each", f"{times[n] * 1e6:.2f} µs, {bytes_[n]:.0f} B") for n in sizes]
+    for what, values in (("time", times), ("memory", bytes_)):
+        spread = max(values.values()) / min(values.values())
+        rows.append(
+            Row(f"{what} a node, dearest size / cheapest", f"{spread:.2f}x", "", "", f"<= {SPREAD}x", spread <= SPREAD)
+        )
+    return rows
+
+
+def _function(ops: int) -> list[Row]:
+    ours, theirs = chain(ops, weft.relu), chain(ops, torch.relu)
+    runs: dict[str, Any] = {
+        "weft": lambda: weft.symbolic_trace(ours),
+        "weft, code": lambda: weft.symbolic_trace(ours).code,
+        "torch.fx": lambda: torch.fx.symbolic_trace(theirs),
+        "torch.fx, lines": lambda: _torch_with_lines(theirs),
+    }
+    nodes = {
+        "weft": len(weft.symbolic_trace(ours).graph.nodes),
+        "torch.fx": len(torch.fx.symbolic_trace(theirs).graph.nodes),
+    }
+    assert nodes["weft"] == nodes["torch.fx"] == ops + 2, nodes
+    if importlib.util.find_spec("jax"):
+        runs["jax"] = _jax(ops)
+    times = {name: time / ops for name, time in side_by_side(runs).items()}
+    what = f"function of {ops:,} operations"
+    rows = [
+        _row(f"{what}: torch.fx.symbolic_trace", times["weft"], times["torch.fx"], SHARE),
+        _row(f"{what}: the same, weft's code generated too", times["weft, code"], times["torch.fx"], None),
+        _row(f"{what}: torch.fx with stack traces recorded", times["weft"], times["torch.fx, lines"], None),
+    ]
+    if "jax" in times:
+        rows.append(_row(f"{what}: jax.make_jaxpr", times["weft"], times["jax"], None))
+    return rows
+
+
+def _module() -> list[Row]:
+    ours, theirs = resnet50(weft.nn, weft.flatten), resnet50(torch.nn, torch.flatten)
+    nodes = len(weft.symbolic_trace(ours).graph.nodes)
+    assert nodes == len(torch.fx.symbolic_trace(theirs).graph.nodes)
+    times = side_by_side(
+        {"weft": lambda: weft.symbolic_trace(ours), "torch.fx": lambda: torch.fx.symbolic_trace(theirs)}, rounds=31
+    )
+    what = f"ResNet-50, {nodes} nodes: torch.fx.symbolic_trace"
+    return [_row(what, times["weft"] / nodes, times["torch.fx"] / nodes, SHARE)]
+
+
+def _torch_with_lines(program: Any) -> Any:
+    tracer = torch.fx.Tracer()
+    tracer.record_stack_traces = True
+    graph = tracer.trace(program)
+    return torch.fx.GraphModule(tracer.root, graph)
+
+
+def _jax(ops: int) -> Any:
+    import jax
+
+    program = chain(ops, jax.nn.relu)
+    example = jax.ShapeDtypeStruct((4,), "float32")
+    # A new function each time: jax keeps what it traced of one it has seen.
+    return lambda: jax.make_jaxpr(lambda x: program(x))(example)
+
+
+def _row(what: str, ours: float, theirs: float, share: float | None) -> Row:
+    ratio = ours / theirs
+    target = "" if share is None else f"<= {share:.3f}"
+    met = None if share is None else ratio <= share
+    return Row(what, f"{ours * 1e6:.2f} µs", f"{theirs * 1e6:.2f} µs", f"{ratio:.3f}", target, met)
+
+
+if __name__ == "__main__":
+    show("Tracing, time a node", against_peers())
+    show("Growth", growth())

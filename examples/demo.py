@@ -1,0 +1,130 @@
+"""weft in a minute: capture a program, read it, edit it, rewrite it by pattern, run it, save it and load it again.
+
+Run by `make demo`. In colour on a terminal, plain when piped or when NO_COLOR is set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import weft
+from weft import nn
+
+COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+KEYWORDS = re.compile(r"\b(def|return|import|from|None|True|False)\b")
+
+
+class Classifier(nn.Module):
+    """Two layers and a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(8, 16)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x):
+        activation = weft.relu(self.hidden(x))
+        gated = activation * weft.sigmoid(activation)
+        return weft.softmax(self.head(gated), axis=-1)
+
+
+def rms(signal):
+    """Plain NumPy: nothing here knows about weft."""
+    centred = signal - np.mean(signal, axis=-1, keepdims=True)
+    return np.sqrt(np.mean(np.square(centred), axis=-1))
+
+
+def main() -> None:
+    started = time.perf_counter()
+    x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
+
+    heading("1. Capture a model: it becomes a graph that prints as Python")
+    traced = weft.symbolic_trace(Classifier())
+    show_code(traced.code)
+    expected = traced(x)
+
+    heading("2. Every node knows the line and the variable it came from")
+    show_nodes(traced.graph)
+
+    heading("3. Edit it: relu becomes gelu")
+    for node in traced.graph.find_nodes(op="call_function", target=weft.relu):
+        node.target = weft.gelu
+    traced.recompile()
+    change = np.abs(np.asarray(traced(x)) - np.asarray(expected)).max()
+    print(f"the result moves by at most {change:.4f}")
+
+    heading("4. Rewrite by pattern: a * sigmoid(a) is silu(a)")
+    matches = weft.replace_pattern(traced, lambda a: a * weft.sigmoid(a), lambda a: weft.silu(a))
+    traced.graph.lint()
+    print(f"{len(matches)} match")
+    show_code(traced.code)
+
+    heading("5. NumPy code is captured as it is")
+    numeric = weft.symbolic_trace(rms)
+    show_code(numeric.code)
+    signal = np.sin(np.linspace(0, 20, 1000)).reshape(2, 500)
+    print(f"graph {numeric(signal)}\nNumPy {rms(signal)}")
+
+    heading("6. Save, load, run: the same numbers, and no code in the file")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "classifier.weft"
+        traced.save(path)
+        loaded = weft.load(path)
+        same = np.array_equal(np.asarray(loaded(x)), np.asarray(traced(x)))
+        print(f"{path.name}: {path.stat().st_size} bytes, {len(loaded.graph.nodes)} nodes, equal results: {same}")
+
+    heading("7. What a trace cannot hold is refused, with the line and the way out")
+    show_refusal()
+    print(style(f"\ndone in {time.perf_counter() - started:.2f} s", "2"))
+
+
+def show_refusal() -> None:
+    def clipped(x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+    try:
+        weft.symbolic_trace(clipped)
+    except weft.errors.TraceError as error:
+        print(style(str(error), "33"))
+
+
+def show_nodes(graph: weft.Graph) -> None:
+    """A table of the nodes."""
+    rows = []
+    for node in graph.nodes:
+        target = getattr(node.target, "__name__", node.target)
+        line = f"{Path(node.location.file).name}:{node.location.line}" if node.location else ""
+        rows.append((node.name, node.op, target, line, node.variable or ""))
+    head = ("node", "kind", "target", "line", "variable")
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    print(style("  ".join(cell.ljust(w) for cell, w in zip(head, widths, strict=True)).rstrip(), "1"))
+    print("  ".join("─" * w for w in widths))
+    for row in rows:
+        cells = [cell.ljust(w) for cell, w in zip(row, widths, strict=True)]
+        print("  ".join([style(cells[0], "36"), *cells[1:]]).rstrip())
+
+
+def show_code(code: str) -> None:
+    for line in code.strip().splitlines():
+        print("    " + (KEYWORDS.sub(lambda word: style(word[0], "35"), line) if COLOUR else line))
+
+
+def heading(text: str) -> None:
+    print("\n" + style(text, "1;34"))
+
+
+def style(text: str, code: str) -> str:
+    return f"\033[{code}m{text}\033[0m" if COLOUR else text
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,486 @@
+"""`Module`: parameters, buffers and submodules under names, with a `forward`; torch.nn.Module's everyday behaviour.
+
+A value is a parameter when its class says so (`_is_parameter = True`), so this file knows no tensor class. Tracing needs
+no patching: a call, and a read of anything registered, goes to the tracer of the current context when there is one.
+
+    class Scale(Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = Parameter(factor)      # registered: named_parameters(), state_dict(), …
+        def forward(self, x):
+            return x * self.factor
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from weft._tracing import current_tracer
+from weft.errors import StateError
+
+Self = TypeVar("Self", bound="Module")
+
+_KINDS = ("_parameters", "_buffers", "_modules")
+
+
+class LoadReport(NamedTuple):
+    """What `load_state_dict(strict=False)` did not find a place for, or a value for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class HookHandle:
+    """Takes a hook off again: call `remove()`, or use it in a `with` statement."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        self._hooks = hooks
+        self.id = next(HookHandle._ids)
+
+    def remove(self) -> None:
+        """Take the hook off; once is enough, twice does no harm."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class Module:
+    """Base class of everything with parameters: assign them, and submodules, as attributes; define `forward`."""
+
+    _is_container = False  # True where the module only holds others: tracing goes into it rather than stopping at it
+
+    _is_container = False  # whether symbolic tracing always looks inside, as into Sequential
+    training: bool
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers: set[str]
+    _forward_hooks: dict[int, tuple[Callable[..., Any], bool, bool]]  # hook, with_kwargs, always_call
+    _forward_pre_hooks: dict[int, tuple[Callable[..., Any], bool]]  # hook, with_kwargs
+
+    def __init__(self) -> None:
+        # Straight into __dict__: assigning would ask __setattr__, which needs these to exist.
+        self.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _modules={},
+            _non_persistent_buffers=set(),
+            _forward_hooks={},
+            _forward_pre_hooks={},
+        )
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result; every subclass defines its own."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward()")
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = current_tracer.get()
+        if tracer is not None:
+            return tracer.call_module(self, self._call, args, kwargs)
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """`forward` with the hooks around it."""
+        if not self._forward_hooks and not self._forward_pre_hooks:
+            return self.forward(*args, **kwargs)
+        result = None
+        done = set()
+        try:
+            for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+                args, kwargs = _before(hook, with_kwargs, self, args, kwargs)
+            result = self.forward(*args, **kwargs)
+            for key, (hook, with_kwargs, _) in list(self._forward_hooks.items()):
+                done.add(key)
+                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+                result = result if changed is None else changed
+        except Exception:
+            for key, (hook, with_kwargs, always) in list(self._forward_hooks.items()):
+                if always and key not in done:
+                    _ = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+            raise
+        return result
+
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, args, result)` after every `forward`; what it returns, if not None, becomes the result."""
+        return _add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call `hook(module, args)` before every `forward`; what it returns, if not None, becomes the arguments."""
+        return _add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+
+    # Attributes
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        for kind in _KINDS:
+            held = own.get(kind)
+            if held is not None and name in held:
+                value = held[name]
+                tracer = current_tracer.get()
+                return value if tracer is None else tracer.module_getattr(self, name, value)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = self.__dict__
+        if isinstance(value, Module):
+            self._claim(name, "_modules")[name] = value
+        elif is_parameter(value):
+            self._claim(name, "_parameters")[name] = value
+        elif "_modules" not in own:
+            super().__setattr__(name, value)
+        elif name in own["_buffers"]:
+            self._buffers[name] = _checked(name, value, "a buffer", lambda v: hasattr(v, "dtype") and hasattr(v, "shape"))
+        elif name in own["_parameters"]:
+            self._parameters[name] = _checked(name, value, "a Parameter", is_parameter)
+        elif name in own["_modules"]:
+            self._modules[name] = _checked(name, value, "a Module", lambda v: isinstance(v, Module))
+        else:
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for kind in _KINDS:
+            if name in self.__dict__[kind]:
+                del self.__dict__[kind][name]
+                self._non_persistent_buffers.discard(name)
+                return
+        super().__delattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
+
+    def _claim(self, name: str, kind: str) -> dict[str, Any]:
+        """The dict that is to hold `name`, after taking the name out of every other place."""
+        own = self.__dict__
+        if kind not in own:
+            raise AttributeError(
+                f"cannot assign {name!r}: {type(self).__name__} has not called super().__init__() yet", name=name, obj=self
+            )
+        for place in (own, *(own[other] for other in _KINDS if other != kind)):
+            place.pop(name, None)
+        self._non_persistent_buffers.discard(name)
+        held: dict[str, Any] = own[kind]
+        return held
+
+    def register_parameter(self, name: str, param: Any) -> None:
+        """Add a parameter under a name; None marks a parameter that is absent, such as a bias left out."""
+        self._check_new(name, "_parameters")
+        if param is not None and not is_parameter(param):
+            raise TypeError(f"register_parameter: {name!r} must be a Parameter or None, got {type(param).__name__}")
+        self._claim(name, "_parameters")[name] = param
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Add an array that is state but not a parameter; a non-persistent one stays out of `state_dict`."""
+        self._check_new(name, "_buffers")
+        if tensor is not None and not (hasattr(tensor, "dtype") and hasattr(tensor, "shape")):
+            raise TypeError(f"register_buffer: {name!r} must be an array or None, got {type(tensor).__name__}")
+        self._claim(name, "_buffers")[name] = tensor
+        if not persistent:
+            self._non_persistent_buffers.add(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Add a submodule under a name."""
+        self._check_new(name, "_modules")
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"add_module: {name!r} must be a Module or None, got {type(module).__name__}")
+        self._claim(name, "_modules")[name] = module
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as `add_module`."""
+        self.add_module(name, module)
+
+    def _check_new(self, name: str, kind: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name must be a string, got {type(name).__name__}")
+        if not name or "." in name:
+            raise KeyError(f"the name {name!r} must not be empty and must not contain a dot")
+        if name not in self.__dict__.get(kind, ()) and hasattr(self, name):
+            raise KeyError(f"{type(self).__name__} has an attribute {name!r} already")
+
+    # Walking the tree
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and every one below it, with dotted names; a module shared under two names comes once."""
+        memo = set() if memo is None else memo
+        if remove_duplicate:
+            if id(self) in memo:
+                return
+            memo.add(id(self))
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        """This module and every one below it."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct submodules, each once."""
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        """The direct submodules, each once, without names."""
+        return (child for _, child in self.named_children())
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """Every parameter with its dotted name; a shared one comes once."""
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        """Every parameter, each once."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """Every buffer with its dotted name; a shared one comes once."""
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        """Every buffer, each once."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
+            for name, value in module.__dict__[kind].items():
+                if value is None or (remove_duplicate and id(value) in seen):
+                    continue
+                seen.add(id(value))
+                yield (f"{path}.{name}" if path else name), value
+
+    def get_submodule(self, target: str) -> Module:
+        """The submodule under a dotted name; the module itself under the empty one."""
+        found: Any = self
+        for part in target.split(".") if target else ():
+            child = found.__dict__["_modules"].get(part)
+            if child is None:
+                where = type(found).__name__
+                raise AttributeError(f"get_submodule({target!r}): {where} has no submodule {part!r}", name=part, obj=found)
+            found = child
+        return found  # type: ignore[no-any-return]  # only modules are reached
+
+    def get_parameter(self, target: str) -> Any:
+        """The parameter under a dotted name."""
+        return self._get("get_parameter", "_parameters", target)
+
+    def get_buffer(self, target: str) -> Any:
+        """The buffer under a dotted name."""
+        return self._get("get_buffer", "_buffers", target)
+
+    def _get(self, verb: str, kind: str, target: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if name not in owner.__dict__[kind]:
+            what = kind.strip("_").removesuffix("s")
+            raise AttributeError(f"{verb}({target!r}): {type(owner).__name__} has no {what} {name!r}", name=name, obj=owner)
+        return owner.__dict__[kind][name]
+
+    def num_parameters(self, trainable_only: bool = False) -> int:
+        """How many numbers the parameters hold, shared ones counted once."""
+        counted = (p for p in self.parameters() if not trainable_only or p.requires_grad)
+        return sum(int(np.prod(p.shape)) for p in counted)
+
+    # State
+
+    def state_dict(self, destination: dict[str, Any] | None = None, prefix: str = "") -> dict[str, Any]:
+        """Every parameter and persistent buffer by dotted name, sharing memory with the module."""
+        result = {} if destination is None else destination
+        for path, module in self.named_modules(prefix=prefix.removesuffix("."), remove_duplicate=False):
+            for name, value in (*module._parameters.items(), *module._buffers.items()):
+                if value is not None and name not in module._non_persistent_buffers:
+                    result[f"{path}.{name}" if path else name] = value.detach() if hasattr(value, "detach") else value
+        return result
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> LoadReport:
+        """Copy values into the parameters and buffers of the same names (`assign` keeps the values' own dtype).
+
+        What does not fit is reported all at once, and then nothing is changed. With `strict=False` names that are
+        missing or unexpected are returned instead; a shape that differs is an error even then.
+        """
+        places = {}
+        for path, module in self.named_modules(remove_duplicate=False):
+            for kind in ("_parameters", "_buffers"):
+                for name, value in module.__dict__[kind].items():
+                    if value is not None and name not in module._non_persistent_buffers:
+                        places[f"{path}.{name}" if path else name] = (module, kind, name, value)
+        report = LoadReport([n for n in places if n not in state_dict], [n for n in state_dict if n not in places])
+        found = {name: as_array(state_dict[name]) for name in places if name in state_dict}
+        wrong = [text for name, new in found.items() if (text := _misfit(name, places[name][3], new)) is not None]
+        if wrong or (strict and (report.missing_keys or report.unexpected_keys)):
+            raise StateError(_mismatch_message(type(self).__name__, report if strict else LoadReport([], []), wrong))
+        for name, new in found.items():
+            module, kind, attribute, old = places[name]
+            module.__dict__[kind][attribute] = _fill(old, new, keep_dtype=not assign)
+        return report
+
+    def to(self: Self, dtype: Any) -> Self:
+        """Cast the floating-point and complex parameters and buffers, in place, to a dtype."""
+        wanted = np.dtype(dtype)
+        if wanted.kind not in "fc":
+            raise TypeError(f"Module.to: only floating-point and complex dtypes are possible, got {wanted}")
+        for module in self.modules():
+            for held in (module._parameters, module._buffers):
+                for name, value in held.items():
+                    if value is not None and np.dtype(value.dtype).kind in "fc":
+                        held[name] = _fill(value, as_array(value).astype(wanted), keep_dtype=False)
+        return self
+
+    def float(self: Self) -> Self:
+        """Cast to float32."""
+        return self.to(np.float32)
+
+    def double(self: Self) -> Self:
+        """Cast to float64."""
+        return self.to(np.float64)
+
+    def half(self: Self) -> Self:
+        """Cast to float16."""
+        return self.to(np.float16)
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Set training mode for this module and all below; dropout and batch normalisation ask for it."""
+        if not isinstance(mode, bool):
+            raise TypeError(f"train: mode must be True or False, got {mode!r}")
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """Set evaluation mode: `train(False)`."""
+        return self.train(False)
+
+    def apply(self: Self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` on every submodule and then on this module."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Say whether gradients are wanted for the parameters."""
+        for parameter in self.parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or fill them with zeros."""
+        for parameter in self.parameters():
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else parameter.grad * 0
+
+    # Text
+
+    def extra_repr(self) -> str:
+        """What to show between the parentheses of the module's repr."""
+        return ""
+
+    def _repr_children(self) -> list[tuple[str, str]]:
+        """Label and text of each submodule."""
+        return [(name, repr(child)) for name, child in self._modules.items()]
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        name = self._get_name()
+        children = [f"({label}): " + text.replace("\n", "\n  ") for label, text in self._repr_children()]
+        if not children and "\n" not in extra:
+            return f"{name}({extra})"
+        lines = [line for line in extra.split("\n") if line] + children
+        return f"{name}(\n" + "".join(f"  {line}\n" for line in lines) + ")"
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+
+def is_parameter(value: Any) -> bool:
+    """Whether a value's class declares itself a parameter."""
+    return getattr(type(value), "_is_parameter", False)
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """The array inside a tensor, or the value as an array."""
+    return np.asarray(value.detach().numpy() if hasattr(value, "detach") else value)
+
+
+def _before(hook: Callable[..., Any], with_kwargs: bool, module: Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments after a pre-hook has seen them."""
+    changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+    if changed is None:
+        return args, kwargs
+    if not with_kwargs:
+        return (changed if isinstance(changed, tuple) else (changed,)), kwargs
+    if isinstance(changed, tuple) and len(changed) == 2:
+        return changed
+    raise RuntimeError(f"a forward pre-hook with kwargs must return None or (args, kwargs), got {changed!r}")
+
+
+def _add_hook(hooks: dict[int, Any], entry: Any, prepend: bool) -> HookHandle:
+    handle = HookHandle(hooks)
+    others = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[handle.id] = entry
+    hooks.update(others)
+    return handle
+
+
+def _checked(name: str, value: Any, wanted: str, fits: Callable[[Any], bool]) -> Any:
+    if value is not None and not fits(value):
+        raise TypeError(f"cannot assign {type(value).__name__} to {name!r}: {wanted} or None is expected")
+    return value
+
+
+def _misfit(name: str, old: Any, new: np.ndarray[Any, Any]) -> str | None:
+    if tuple(new.shape) != tuple(old.shape):
+        return f"{name}: shape {tuple(new.shape)} given, {tuple(old.shape)} expected"
+    if new.dtype.kind not in "biufc" or (new.dtype.kind == "c" and np.dtype(old.dtype).kind != "c"):
+        return f"{name}: dtype {new.dtype} given, {np.dtype(old.dtype)} expected"
+    return None
+
+
+def _mismatch_message(owner: str, report: LoadReport, wrong: list[str]) -> str:
+    lines = [f"load_state_dict: the state does not fit {owner}; nothing was changed"]
+    for label, names in (("missing", report.missing_keys), ("unexpected", report.unexpected_keys), ("does not fit", wrong)):
+        if names:
+            lines += [f"  {label}:", *(f"    {name}" for name in names)]
+    return "\n".join(lines)
+
+
+def _fill(old: Any, new: np.ndarray[Any, Any], keep_dtype: bool) -> Any:
+    """Put values where the old ones are: into the same memory where that can be, else into the same tensor."""
+    array = as_array(old)
+    if keep_dtype and array.flags.writeable:
+        array[...] = new
+        return old
+    copied = np.array(new, dtype=array.dtype if keep_dtype else new.dtype)
+    if not hasattr(old, "detach"):
+        return copied
+    old.data = copied
+    return old

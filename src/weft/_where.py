@@ -1,0 +1,198 @@
+"""Where in the user's program something came from.
+
+A `Position` is what a running frame gives away for next to nothing: its code object, its instruction offset, and the
+position it was called from. `Location` is what a person wants: file, line, column, source text, and the variable the
+result is assigned to. One becomes the other only when somebody asks.
+"""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any
+
+Position = tuple[CodeType, int, Any]
+"""(code object, offset of the instruction, Position of the caller or None)."""
+
+_ASSIGNING = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
+_PASSIVE = frozenset({"CACHE", "NOP", "EXTENDED_ARG", "COPY", "TO_BOOL", "RESUME", "NOT_TAKEN"})
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in source code. Columns count characters from 1, as editors do; None where Python kept none."""
+
+    file: str
+    line: int
+    column: int | None
+    end_line: int | None
+    end_column: int | None
+    function: str
+    variable: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" + (f": {self.text}" if self.text else "")
+
+
+class _Internal(dict[str, bool]):
+    """Whether a module, by name, is part of weft; worked out once for each."""
+
+    def __missing__(self, name: str) -> bool:
+        self[name] = found = name == "weft" or name.startswith("weft.")
+        return found
+
+
+_INTERNAL = _Internal()
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Whether the frame belongs to weft itself rather than to the user."""
+    return _INTERNAL[frame.f_globals.get("__name__", "")]
+
+
+def capture(frame: FrameType | None, boundary: FrameType | None, outer: Position | None) -> Position | None:
+    """The position of the innermost user frame at or above `frame`, up to `boundary`; `outer` is where that was called."""
+    while frame is not boundary and frame is not None:
+        if not _INTERNAL[frame.f_globals.get("__name__", "")]:
+            back = frame.f_back
+            if back is not boundary:
+                outer = capture(back, boundary, outer)
+            return (frame.f_code, frame.f_lasti, outer)
+        frame = frame.f_back
+    return outer
+
+
+def user_location() -> Location | None:
+    """The innermost line of user code now running."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_internal(frame):
+        frame = frame.f_back
+    return None if frame is None else locate((frame.f_code, frame.f_lasti, None))
+
+
+def locate(position: Position, variable: str | None = None) -> Location:
+    """Resolve a position to file, line, column, text and assigned variable (`variable`, where the caller knows better)."""
+    code, offset, _ = position
+    line, end_line, start, end = _positions(code)[offset // 2]
+    line = line or code.co_firstlineno
+    raw = linecache.getline(code.co_filename, line)
+    column = None if start is None else _characters(raw, start) + 1
+    end_raw = raw if end_line in (None, line) else linecache.getline(code.co_filename, end_line)
+    end_column = None if end is None else _characters(end_raw, end) + 1
+    return Location(
+        file=code.co_filename,
+        line=line,
+        column=column,
+        end_line=end_line,
+        end_column=end_column,
+        function=code.co_name,
+        variable=variable or assigned_variable(code, offset),
+        text=raw.strip(),
+    )
+
+
+def stack(position: Position | None) -> list[Location]:
+    """Every location on the way, the outermost call first."""
+    found = []
+    while position is not None:
+        found.append(locate(position))
+        position = position[2]
+    return found[::-1]
+
+
+def assigned_variable(code: CodeType, offset: int, item: int = 0) -> str | None:
+    """The name the instruction's result is stored under straight away: `y = f(x)` and `self.h = f(x)` give y and self.h.
+
+    Where the instruction unpacks (`a, b = f(x)`), `item` says which of the names is meant.
+    """
+    instructions, index = _instructions(code)
+    at = index.get(offset)
+    if at is None:
+        return None
+    following = (i for i in instructions[at + 1 :] if i.opname not in _PASSIVE)
+    wanted = item if instructions[at].opname == "UNPACK_SEQUENCE" else 0
+    for instruction in following:
+        names = _stored(instruction, following)
+        if wanted < len(names):
+            return names[wanted]
+        if not names:
+            return None
+        wanted -= len(names)
+    return None
+
+
+def _stored(instruction: dis.Instruction, following: Iterator[dis.Instruction]) -> list[str]:
+    """The names an instruction stores to; none where it does something else."""
+    name = instruction.opname
+    if name in _ASSIGNING:
+        return [str(instruction.argval)]
+    if name == "STORE_FAST_STORE_FAST":
+        return list(instruction.argval)
+    if name == "STORE_FAST_LOAD_FAST":
+        return [instruction.argval[0]]
+    # `obj.attr = value` loads obj between the value and the store.
+    if name.startswith("LOAD_FAST") or name in ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF"):
+        store = next(following, None)
+        if store is not None and store.opname == "STORE_ATTR":
+            return [f"{instruction.argval}.{store.argval}"]
+    return []
+
+
+def return_offset(code: CodeType) -> int:
+    """The offset of the function's one `return`; of its beginning where it has several."""
+    returns = [i.offset for i in _instructions(code)[0] if i.opname in ("RETURN_VALUE", "RETURN_CONST")]
+    return returns[0] if len(returns) == 1 else 0
+
+
+def unpack_count(frame: FrameType) -> int | None:
+    """How many values the frame's current instruction unpacks, where it is `a, b = …`; None for any other instruction."""
+    instructions, index = _instructions(frame.f_code)
+    at = index.get(frame.f_lasti)
+    if at is None or instructions[at].opname != "UNPACK_SEQUENCE":
+        return None
+    return instructions[at].arg
+
+
+@lru_cache(maxsize=256)
+def _positions_of(key: _Identity) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return list(key.code.co_positions())
+
+
+def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return _positions_of(_Identity(code))
+
+
+def _instructions(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int]]:
+    return _instructions_of(_Identity(code))
+
+
+@lru_cache(maxsize=256)
+def _instructions_of(key: _Identity) -> tuple[list[dis.Instruction], dict[int, int]]:
+    instructions = list(dis.get_instructions(key.code))
+    return instructions, {instruction.offset: i for i, instruction in enumerate(instructions)}
+
+
+class _Identity:
+    """A cache key that compares code objects by identity: hashing one reads all of its constants."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+    def __hash__(self) -> int:
+        return id(self.code)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.code is other.code
+
+
+def _characters(line: str, byte_offset: int) -> int:
+    """Python counts columns in bytes of UTF-8; people count characters."""
+    return len(line.encode()[:byte_offset].decode(errors="replace"))

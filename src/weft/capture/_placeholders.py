@@ -1,0 +1,140 @@
+"""The inputs of a traced function: one placeholder per parameter, or per leaf where an input is a pytree."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from weft import pytree
+from weft.errors import TraceError
+from weft.graph import Inputs
+from weft.pytree import LEAF, Tree
+
+if TYPE_CHECKING:
+    from weft.capture._tracer import Tracer
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+Arguments = list[tuple[inspect.Parameter, Any]]
+
+
+class _Placeholder:
+    """Marks a leaf of `concrete_args` that stays an input."""
+
+    def __repr__(self) -> str:
+        return "PH"
+
+
+PH = _Placeholder()
+
+
+def placeholders_for(
+    tracer: Tracer, function: Callable[..., Any], concrete_args: dict[str, Any] | None
+) -> tuple[Arguments, inspect.Signature]:
+    """Create the placeholders and return the arguments to run the function with."""
+    signature = _signature(function)
+    parameters = _ordered(signature, skip_self=not _is_free(tracer, function))
+    fixed = _by_name(concrete_args, parameters)
+    arguments: Arguments = []
+    trees: list[Tree] = []
+    constants: dict[int, Any] = {}
+    flat = 0
+    for parameter in parameters:
+        if parameter.name not in fixed:
+            arguments.append((parameter, _plain(tracer, parameter)))
+            trees.append(LEAF)
+            flat += 1
+            continue
+        leaves, tree = pytree.flatten(fixed[parameter.name])
+        values = []
+        for number, leaf in enumerate(leaves, 1):
+            if leaf is PH:
+                name = parameter.name if tree is LEAF else f"{parameter.name}_{number}"
+                values.append(tracer.create_proxy("placeholder", name, (), {}))
+            else:
+                constants[flat] = leaf
+                values.append(leaf)
+            flat += 1
+        arguments.append((parameter, tree.unflatten(values)))
+        trees.append(tree)
+    if fixed:
+        tracer.graph.signature = Inputs(tuple(p.name for p in parameters), tuple(trees), constants)
+    return arguments, signature
+
+
+def prepare_call(
+    function: Callable[..., Any], arguments: Arguments, root: Any
+) -> tuple[Callable[..., Any], list[Any], dict[str, Any]]:
+    """What to call, and with what, so that `*args` and `**kwargs` receive their proxy whole."""
+    values = [] if root is None else [root]
+    if not any(parameter.kind in _VARIADIC for parameter, _ in arguments):
+        positional = [v for p, v in arguments if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        named = {p.name: v for p, v in arguments if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        return function, values + positional, named
+    if isinstance(function, MethodType):
+        values, function = [function.__self__], function.__func__
+    if not isinstance(function, FunctionType):
+        raise TraceError(
+            f"{function!r} takes *args or **kwargs and is not a Python function: its inputs are not known",
+            help="wrap it in a function with named parameters",
+        )
+    order = {inspect.Parameter.VAR_POSITIONAL: 2, inspect.Parameter.KEYWORD_ONLY: 1, inspect.Parameter.VAR_KEYWORD: 3}
+    values += [value for _, value in sorted(arguments, key=lambda item: order.get(item[0].kind, 0))]
+    return _without_variadics(function, len(values)), values, {}
+
+
+def _without_variadics(function: FunctionType, count: int) -> Callable[..., Any]:
+    """The same function taking `args` and `kwargs` as two ordinary parameters, so that a proxy can stand for each."""
+    code = function.__code__
+    flags = code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    code = code.replace(co_flags=flags, co_argcount=count, co_kwonlyargcount=0, co_posonlyargcount=0)
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function, eval_str=True)
+    except (ValueError, TypeError, NameError, SyntaxError):
+        pass
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        raise TraceError(
+            f"{function!r} has no signature, so its inputs are not known",
+            help="wrap it in a function with named parameters: lambda x: f(x)",
+        ) from None
+    # Annotations that name things out of reach stay out of the graph.
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return signature.replace(parameters=bare, return_annotation=signature.empty)
+
+
+def _ordered(signature: inspect.Signature, skip_self: bool) -> list[inspect.Parameter]:
+    return list(signature.parameters.values())[1 if skip_self else 0 :]
+
+
+def _is_free(tracer: Tracer, function: Callable[..., Any]) -> bool:
+    """Whether the function is the root itself, rather than the `forward` of the root's class."""
+    return getattr(type(tracer.root), tracer.traced_func_name, None) is not function
+
+
+def _by_name(concrete_args: Any, parameters: list[inspect.Parameter]) -> dict[str, Any]:
+    if concrete_args is None:
+        return {}
+    if isinstance(concrete_args, tuple):
+        concrete_args = dict(zip((p.name for p in parameters), concrete_args, strict=False))
+    known = {p.name: p for p in parameters}
+    for name in concrete_args:
+        if name not in known:
+            raise TraceError(f"concrete_args names {name!r}, which is not a parameter", help=f"parameters: {', '.join(known)}")
+        if known[name].kind in _VARIADIC:
+            raise TraceError(f"concrete_args cannot fix {known[name]}", help="wrap the function in one with named parameters")
+    return dict(concrete_args)
+
+
+def _plain(tracer: Tracer, parameter: inspect.Parameter) -> Any:
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    args = () if parameter.default is parameter.empty else (parameter.default,)
+    annotation = None if parameter.annotation is parameter.empty or stars else parameter.annotation
+    # Straight to the node: a default is kept as it is, where an argument would be taken apart.
+    return tracer.proxy(tracer.create_node("placeholder", stars + parameter.name, args, {}, None, annotation))

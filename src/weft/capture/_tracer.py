@@ -1,0 +1,209 @@
+"""`Tracer` and `symbolic_trace`: run a program on proxies and keep what it did.
+
+    >>> import weft
+    >>> gm = weft.symbolic_trace(lambda x, y=2: weft.relu(x) + y)
+    >>> print(gm.code)
+    def forward(self, x, y = 2):
+        relu = weft.relu(x);  x = None
+        add = relu + y;  relu = y = None
+        return add
+    <BLANKLINE>
+
+Nothing is patched while tracing: modules ask the current tracer (a context variable) what to do, ops ask their
+arguments. So any number of threads trace at the same time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from weft import _where
+from weft._module import Module
+from weft._tracing import current_tracer
+from weft.autograd import Tensor
+from weft.capture._placeholders import PH, placeholders_for, prepare_call
+from weft.capture._proxy import Proxy
+from weft.capture._tracer_base import TracerBase
+from weft.errors import TraceError
+from weft.graph import Graph, GraphModule, Node
+
+__all__ = ["PH", "Tracer", "symbolic_trace"]
+
+_ARRAYS = (np.ndarray, Tensor)
+
+
+class Tracer(TracerBase):
+    """Records a module or function symbolically. Override its methods to change what is recorded and how."""
+
+    def __init__(
+        self,
+        autowrap_modules: tuple[Any, ...] = (),
+        autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        param_shapes_constant: bool = False,
+    ) -> None:
+        self.root: Any = None
+        self._paths: dict[int, str] = {}
+        self._parameters: dict[int, str] = {}
+        self._arrays: dict[int, str] | None = None
+        self._parameter_proxies: dict[str, Proxy] = {}
+        self._keep: list[Any] = []  # constants, held so that their ids stay theirs
+        self._fresh: dict[str, int] = {}
+
+    def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
+        """Run `root` on proxies and return the graph of what it did.
+
+        `concrete_args` fixes parameters to values by name, and gives structure to nested inputs: a pytree with `PH` at
+        the leaves that stay inputs.
+        """
+        function = self._start(root)
+        self.graph = Graph(tracer_cls=type(self))
+        token = current_tracer.set(self)
+        self._boundary = sys._getframe()
+        try:
+            arguments, signature = placeholders_for(self, function, concrete_args)
+            run, args, kwargs = prepare_call(function, arguments, self.root if isinstance(root, Module) else None)
+            output = self.create_arg(run(*args, **kwargs))
+            annotation = None if signature.return_annotation is signature.empty else signature.return_annotation
+            self.create_node("output", "output", (output,), {}, None, annotation)
+            self._place_ends(function)
+        finally:
+            self._boundary = self._outer = self._module_stack = None
+            current_tracer.reset(token)
+        return self.graph
+
+    def _start(self, root: Any) -> Callable[..., Any]:
+        """Note what `root` holds, and return the function to run."""
+        function: Callable[..., Any]
+        if isinstance(root, Module):
+            forward = getattr(type(root), self.traced_func_name, None)
+            if forward is None:
+                raise TraceError(f"{type(root).__name__} has no method {self.traced_func_name!r} to trace")
+            self.root, function = root, forward
+        elif callable(root):
+            self.root, function = Module(), root
+        else:
+            raise TraceError(f"symbolic tracing needs a Module or a function, not {type(root).__name__}")
+        self._paths, self._parameters, self._arrays = {}, {}, None
+        for path, module in self.root.named_modules(remove_duplicate=False):
+            self._paths.setdefault(id(module), path)
+        for path, parameter in self.root.named_parameters(remove_duplicate=False):
+            self._parameters.setdefault(id(parameter), path)
+        self._parameter_proxies, self._keep, self._fresh = {}, [], {}
+        own = [cls for cls in type(self).__mro__ if not cls.__module__.startswith("weft.") and cls is not object]
+        self._own_code = frozenset(
+            id(value.__code__) for cls in own for value in vars(cls).values() if isinstance(value, FunctionType)
+        )
+        return function
+
+    def _place_ends(self, function: Any) -> None:
+        """Inputs are written where the function is defined, the output at its `return`."""
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        if code is None or not self.record_stack_traces:
+            return
+        for node in itertools.takewhile(lambda node: node.op == "placeholder", self.graph.nodes):
+            node._position = (code, 0, None)
+        self.graph.output_node()._position = (code, _where.return_offset(code), None)
+
+    # Rules a subclass may change
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a module becomes one `call_module` node; by default those of `weft.nn`, containers excepted."""
+        return m.__module__.startswith("weft.nn") and not m._is_container
+
+    def path_of_module(self, mod: Module) -> str:
+        """The name of a module in the root; its first one where it has several."""
+        try:
+            return self._paths[id(mod)]
+        except KeyError:
+            raise NameError(
+                f"module {type(mod).__name__} is called but is not a submodule of the traced root: assign it to an attribute"
+            ) from None
+
+    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Called for every module call: records a leaf, traces into any other, and into modules the root does not hold."""
+        try:
+            path = self.path_of_module(m)
+        except NameError:
+            path = type(m).__name__
+        else:
+            if self.is_leaf_module(m, path):
+                return self.create_proxy("call_module", path, args, kwargs)
+        saved = self._boundary, self._outer, self._module_stack
+        self._outer = self._position(sys._getframe(1))
+        self._boundary = sys._getframe()
+        self._module_stack = {**(self._module_stack or {}), path: type(m)}
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            self._boundary, self._outer, self._module_stack = saved
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
+        """Called when the program reads a parameter of a module: gives the proxy that stands for it."""
+        path = self._parameters.get(id(attr_val))
+        if path is None:
+            return attr_val
+        if path not in parameter_proxy_cache:
+            parameter_proxy_cache[path] = self.create_proxy("get_attr", path, (), {})
+        return parameter_proxy_cache[path]
+
+    def module_getattr(self, module: Module, name: str, value: Any) -> Any:
+        """Called by `Module` for every read of a parameter, buffer or submodule."""
+        if isinstance(value, Module):
+            return value
+        if self.proxy_buffer_attributes and not getattr(type(value), "_is_parameter", False):
+            path = self._array_paths().get(id(value))
+            return value if path is None else self.create_proxy("get_attr", path, (), {})
+        return self.getattr(name, value, self._parameter_proxies)
+
+    def get_fresh_qualname(self, prefix: str) -> str:
+        """A name of the root that nothing has yet: prefix0, prefix1, …"""
+        number = self._fresh.get(prefix, 0)
+        while hasattr(self.root, f"{prefix}{number}"):
+            number += 1
+        self._fresh[prefix] = number + 1
+        return f"{prefix}{number}"
+
+    # Arrays that the program closes over
+
+    def array_arg(self, array: Any) -> Node:
+        """A `get_attr` of where the array lives in the root, or of a constant kept with the graph."""
+        path = self._parameters.get(id(array)) or self._array_paths().get(id(array))
+        if path is None:
+            path = self.get_fresh_qualname("_tensor_constant")
+            self.graph.constants[path] = array
+            self._array_paths()[id(array)] = path
+            self._keep.append(array)
+        node: Node = self.create_proxy("get_attr", path, (), {}).node
+        return node
+
+    def _array_paths(self) -> dict[int, str]:
+        """Where the arrays of the root live, by identity; worked out when the first one is met."""
+        if self._arrays is None:
+            self._arrays = {}
+            for path, module in self.root.named_modules():
+                named = {**vars(module), **dict(module.named_buffers(recurse=False))}
+                for name, value in named.items():
+                    if isinstance(value, _ARRAYS):
+                        self._arrays.setdefault(id(value), f"{path}.{name}" if path else name)
+        return self._arrays
+
+
+def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """Record a module or function as a GraphModule, without inputs.
+
+    >>> import weft
+    >>> gm = symbolic_trace(lambda x: weft.sin(x) * 2)
+    >>> float(gm(0.0))
+    0.0
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", type(root).__name__)
+    return GraphModule(tracer.root, graph, name)

@@ -1,0 +1,232 @@
+"""`TracerBase`: turns what happens to proxies into nodes, and notes where in the program it happened."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, FrameType, FunctionType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft import _where
+from weft.autograd import Tensor
+from weft.capture._proxy import Attribute, Proxy
+from weft.errors import TraceError
+from weft.graph import Graph, Node
+from weft.ops import Op, Spec
+
+_CONSTANTS = frozenset({int, float, bool, str, complex, bytes, type(None), type(...), type, np.dtype, range})
+
+_WHY = {
+    "bool": ("a branch on a traced value", "symbolic tracing has no value to decide by: it records one path only"),
+    "len": ("len() of a traced value", "symbolic tracing does not know sizes"),
+    "iter": ("a loop over a traced value", "symbolic tracing does not know how many items there are"),
+    "keys": ("** of a traced value", "symbolic tracing does not know the keys"),
+    "int": ("int() of a traced value", "symbolic tracing has no value to convert"),
+    "float": ("float() of a traced value", "symbolic tracing has no value to convert"),
+    "complex": ("complex() of a traced value", "symbolic tracing has no value to convert"),
+    "index": ("a traced value used as an index or a count", "Python needs the number itself here"),
+    "in": ("`in` on a traced value", "symbolic tracing has no value to search"),
+    "array": ("a traced value converted to a NumPy array", "symbolic tracing has no value to convert"),
+    "setitem": ("item assignment on a traced value", "symbolic tracing records no writes"),
+    "delitem": ("item deletion on a traced value", "symbolic tracing records no writes"),
+}
+_HELP = {
+    "bool": "capture it with weft.script, which keeps both branches, or fix the value with concrete_args",
+    "len": "use x.shape[0], which is recorded, capture it with weft.script, or mark len with weft.wrap('len')",
+    "iter": "unpack a known number of items (a, b = x), index them, or capture it with weft.script, which keeps loops",
+    "keys": "read the keys you need (kwargs['scale']), or capture it with weft.script",
+    "setitem": "use weft.where or weft.index_update, or capture it with weft.script, which records writes",
+}
+_HELP["delitem"] = _HELP["setitem"]
+
+
+class TracerBase:
+    """Records calls on proxies into `graph`."""
+
+    graph: Graph
+    root: Any = None
+    record_stack_traces: bool = True
+    proxy_buffer_attributes: bool = False
+    trace_asserts: bool = False
+    traced_func_name: str = "forward"
+
+    _boundary: FrameType | None = None  # frames from here outwards are described by _outer
+    _outer: _where.Position | None = None  # where the module now being traced was called
+    _module_stack: dict[str, Any] | None = None
+    _own_arguments = False  # whether a subclass has its own create_arg
+    _own_code: frozenset[int] = frozenset()  # ids of code objects of the user's tracer itself, which is not the program
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._own_arguments = cls.create_arg is not TracerBase.create_arg
+
+    def create_node(
+        self,
+        kind: str,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        name: str | None = None,
+        type_expr: Any = None,
+    ) -> Node:
+        """Insert a node; every recorded node passes here."""
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if self._module_stack:
+            node._meta = {"nn_module_stack": self._module_stack}
+        return node
+
+    def proxy(self, node: Node) -> Proxy:
+        """The proxy that stands for a node."""
+        return Proxy(node, self)
+
+    def create_proxy(
+        self,
+        kind: str,
+        target: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        name: str | None = None,
+        type_expr: Any = None,
+        proxy_factory_fn: Callable[[Node], Proxy] | None = None,
+    ) -> Any:
+        """Record a call and return the proxy of its result."""
+        create_arg = self.create_arg
+        if self._own_arguments:
+            node_args = tuple([create_arg(a) for a in args])
+        else:  # what create_arg does for most arguments, without calling it
+            node_args = tuple(
+                [
+                    a.node if type(a) is Proxy and a.tracer is self else a if type(a) in _CONSTANTS else create_arg(a)
+                    for a in args
+                ]
+            )
+        node_kwargs = {key: create_arg(value) for key, value in kwargs.items()} if kwargs else kwargs
+        node = self.create_node(kind, target, node_args, node_kwargs, name, type_expr)
+        if self.record_stack_traces:
+            node._position = self._position(sys._getframe(1))
+        return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
+
+    def create_arg(self, a: Any) -> Any:
+        """What a value becomes as an argument of a node: a node, a constant, or a container of them."""
+        kind = type(a)
+        if kind is Proxy or kind is Attribute:
+            return self._node_of(a)
+        if kind in _CONSTANTS:
+            return a
+        if isinstance(a, Proxy):
+            return self._node_of(a)
+        if isinstance(a, Node):
+            return a
+        if isinstance(a, (np.ndarray, Tensor)):
+            return self.array_arg(a)
+        if isinstance(a, tuple):
+            parts = [self.create_arg(part) for part in a]
+            return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
+        if isinstance(a, list):
+            return [self.create_arg(part) for part in a]
+        if isinstance(a, dict):
+            return self._dict_arg(a)
+        if isinstance(a, slice):
+            return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, range):
+            return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
+        if isinstance(a, (np.generic, np.dtype, type, enum.Enum, FunctionType, BuiltinFunctionType, np.ufunc, Op, Spec)):
+            return a
+        if dataclasses.is_dataclass(a):
+            fields = {f.name: self.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a) if f.init}
+            return self.create_node("call_function", type(a), (), fields)
+        raise TraceError(
+            f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument of a recorded call",
+            where=_here(),
+            help="pass numbers, strings, arrays, dtypes and containers of them, or mark the function with weft.wrap",
+        )
+
+    def array_arg(self, array: Any) -> Node:
+        """What an array becomes as an argument: a read of a constant kept with the graph."""
+        path = f"_tensor_constant{len(self.graph.constants)}"
+        self.graph.constants[path] = array
+        if self.graph.owning_module is not None:
+            setattr(self.graph.owning_module, path, array)
+        return self.create_node("get_attr", path, (), {})
+
+    def _dict_arg(self, a: dict[Any, Any]) -> dict[Any, Any]:
+        if any(isinstance(key, Proxy) for key in a):
+            raise TraceError("a traced value cannot be a key of a dict", where=_here(), help="use it as a value")
+        return {key: self.create_arg(value) for key, value in a.items()}
+
+    def _node_of(self, proxy: Proxy) -> Node:
+        if proxy.tracer is not self and proxy.tracer.graph is not self.graph:
+            raise TraceError(
+                f"{proxy.node.name} belongs to another trace",
+                where=_here(),
+                help="values of an outer trace cannot enter an inner one: pass them as arguments",
+            )
+        return proxy.node
+
+    # What the value of a proxy would be needed for
+
+    def to_bool(self, obj: Proxy) -> bool:
+        """Called where Python branches on a proxy; a tracer may answer instead of raising."""
+        self.refuse(obj, "bool")
+
+    def iter(self, obj: Proxy) -> Iterator[Any]:
+        """Called where Python iterates over a proxy; unpacking into a known number of names is recorded."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _where.is_internal(frame):
+            frame = frame.f_back
+        count = None if frame is None else _where.unpack_count(frame)
+        if count is None:
+            self.refuse(obj, "iter")
+        return iter([obj[i] for i in range(count)])  # type: ignore[index]  # Proxy gets __getitem__ by a loop
+
+    def keys(self, obj: Proxy) -> Any:
+        """Called where Python unpacks a proxy with **."""
+        self.refuse(obj, "keys")
+
+    def refuse(self, obj: Proxy, why: str) -> NoReturn:
+        """Raise the error that explains what cannot be recorded, and what to do."""
+        what, reason = _WHY[why]
+        raise TraceError(
+            f"{what} cannot be recorded: {reason}",
+            where=_here(),
+            help=_HELP.get(why, "capture the program with weft.script, or mark the function with weft.wrap"),
+        )
+
+    def _position(self, frame: FrameType) -> _where.Position | None:
+        own = self._own_code
+        if own:
+            while id(frame.f_code) in own or _where.is_internal(frame):
+                if frame.f_back is None:
+                    return self._outer
+                frame = frame.f_back
+        return _where.capture(frame, self._boundary, self._outer)
+
+
+class GraphAppendingTracer(TracerBase):
+    """Records at a graph's insertion point: for editing a graph by computing with `Proxy(node)`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.record_stack_traces = False
+
+
+def _here() -> str | None:
+    place = _where.user_location()
+    if place is None:
+        return None
+    caret = "" if place.column is None or not place.text else _caret(place)
+    return f"{place.file}:{place.line}, in {place.function}\n    {place.text}{caret}"
+
+
+def _caret(place: _where.Location) -> str:
+    import linecache
+
+    raw = linecache.getline(place.file, place.line)
+    start = (place.column or 1) - 1 - (len(raw) - len(raw.lstrip()))
+    same_line = place.end_line in (None, place.line)
+    width = max(1, (place.end_column or 0) - (place.column or 0)) if same_line else max(1, len(place.text) - start)
+    return f"\n    {' ' * start}{'^' * width}"

@@ -1,0 +1,63 @@
+"""Every exception weft raises on purpose.
+
+A message has three parts: what broke (with expected and got), where in the user's program, and what to do instead.
+
+    >>> raise ShapeError("matmul: inner dimensions differ: (3, 4) @ (5, 6)", where="model.py:12: h = x @ w")
+    Traceback (most recent call last):
+        ...
+    weft.errors.ShapeError: matmul: inner dimensions differ: (3, 4) @ (5, 6)
+      at model.py:12: h = x @ w
+"""
+
+from __future__ import annotations
+
+
+class WeftError(Exception):
+    """Base of all errors weft raises; catches any of them."""
+
+    def __init__(self, message: str, *, where: str | None = None, help: str | None = None) -> None:
+        self.message = message
+        self.where = where
+        self.help = help
+        lines = [message]
+        if where:
+            lines.append(f"  at {where}")
+        if help:
+            lines.append(f"  help: {help}")
+        super().__init__("\n".join(lines))
+
+
+class ShapeError(WeftError, ValueError):
+    """Shapes or axes that do not fit together."""
+
+
+class DtypeError(WeftError, TypeError):
+    """A data type that the operation does not accept."""
+
+
+class IndexingError(WeftError, IndexError):
+    """A key that does not fit the array it indexes."""
+
+
+class NotDifferentiable(WeftError, TypeError):
+    """A derivative was asked for where none exists; the message says why."""
+
+
+class UnknownShape(WeftError, ValueError):
+    """A result whose size depends on values, asked for before the values are known."""
+
+
+class TraceError(WeftError, TypeError):
+    """Something symbolic tracing cannot record, such as a branch on a traced value."""
+
+
+class GraphError(WeftError, RuntimeError):
+    """An edit or a graph that breaks an invariant of the graph."""
+
+
+class StateError(WeftError, RuntimeError):
+    """A state dict that does not fit the module it is loaded into."""
+
+
+class FileError(WeftError, ValueError):
+    """A saved file that is damaged, hostile, or of another version."""

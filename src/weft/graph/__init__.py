@@ -1,0 +1,11 @@
+"""The graph: nodes, editing, checking, printing, running and saving. See `Graph` and `Node`."""
+
+from weft.graph._graph import Graph
+from weft.graph._inputs import Inputs
+from weft.graph._interpreter import Interpreter
+from weft.graph._module import GraphModule
+from weft.graph._node import Node, Origin
+from weft.graph._session import Session
+from weft.graph._shapes import ShapeProp
+
+__all__ = ["Graph", "GraphModule", "Inputs", "Interpreter", "Node", "Origin", "Session", "ShapeProp"]

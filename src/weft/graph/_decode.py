@@ -1,0 +1,326 @@
+"""Values from the JSON of a saved file; `_encode` is the way there.
+
+Nothing here believes the file: every form is checked before it is used, nothing is called but constructors of plain
+data, and classes that are not weft's own are filled without running any code of theirs.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import enum
+import functools
+import importlib
+import math
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft import pytree
+from weft.graph._encode import DTYPES, MAX_DEPTH
+from weft.graph._inputs import Inputs
+from weft.graph._node import Node
+from weft.graph._trusted import Allowed, check_name
+from weft.ops import Op, Spec
+from weft.pytree import LEAF, Tree
+
+Array = np.ndarray[Any, Any]
+
+
+class Invalid(Exception):
+    """Something a file says that cannot be; becomes a FileError that says where."""
+
+
+class Decoder:
+    """Reads values, given the arrays of the file and what it is allowed to name."""
+
+    def __init__(self, arrays: dict[str, Array], tensors: Any, ops: Any, allowed: Allowed) -> None:
+        self._stored = arrays
+        self._arrays: dict[str, Array] = {}
+        self._ops = {str(name) for name in expect(ops, dict, "the table of ops")}
+        self.allowed = allowed
+        self.nodes: Sequence[Node] = ()  # those a value may refer to
+        self._tensors = [self._tensor(row) for row in expect(tensors, list, "the table of tensors")]
+
+    def value(self, data: Any, depth: int = 0) -> Any:
+        """One value."""
+        kind = type(data)
+        if data is None or kind is bool or kind is str or kind is int:
+            return data
+        if kind is float:
+            if not math.isfinite(data):
+                refuse("a number is out of range")
+            return data
+        if depth > MAX_DEPTH:
+            refuse(f"containers are nested more than {MAX_DEPTH} deep")
+        if kind is list:
+            if len(data) != 1 or type(data[0]) is not int or not 0 <= data[0] < len(self.nodes):
+                refuse("an argument refers to a node that does not come before")
+            return self.nodes[data[0]]
+        ((tag, content),) = expect(data, dict, "a value").items() if len(data) == 1 else ((None, None),)
+        reader = _READERS.get(tag)
+        if reader is None:
+            refuse(f"a value of unknown form: {_brief(list(data))}")
+        return reader(self, content, depth)
+
+    def function(self, name: Any) -> Any:
+        """A function or class by name."""
+        found = self.allowed.find(name, refuse)
+        if isinstance(found, Op) and found.name not in self._ops:
+            refuse(f"op {found.name!r} is missing from the file's table of ops")
+        return found
+
+    def array(self, content: Any) -> Array:
+        """An array stored in the file, the same object each time it is asked for."""
+        key, name = row(content, 2, "an array")
+        dtype = _dtype(name)
+        if not isinstance(key, str) or key not in self._stored:
+            refuse(f"array {_brief(key)} is not in the file")
+        if key not in self._arrays:
+            self._arrays[key] = _as_dtype(self._stored[key], dtype, key)
+        if self._arrays[key].dtype != dtype:
+            refuse(f"array {key!r} is said to be of two dtypes")
+        return self._arrays[key]
+
+    @property
+    def unused(self) -> list[str]:
+        """Keys of the arrays that nothing has asked for."""
+        return [key for key in self._stored if key not in self._arrays]
+
+    def _tensor(self, content: Any) -> Any:
+        kind, key, dtype, wanted = row(content, 4, "a tensor")
+        if kind not in ("Tensor", "Parameter") or not isinstance(wanted, bool):
+            refuse(f"a tensor of unknown kind {_brief(kind)}")
+        array = self.array([key, dtype])
+        # Imported by name: the room of tensors stands beside this one, and only a file that holds some needs it.
+        cls = getattr(importlib.import_module("weft.autograd"), kind)
+        return cls(array, requires_grad=wanted)
+
+    def tensor(self, number: Any) -> Any:
+        if type(number) is not int or not 0 <= number < len(self._tensors):
+            refuse(f"there is no tensor {_brief(number)}")
+        return self._tensors[number]
+
+    def annotation(self, data: Any, depth: int = 0) -> Any:
+        """A type annotation."""
+        if data is None or isinstance(data, str):
+            return data
+        if depth > MAX_DEPTH or not isinstance(data, dict) or len(data) != 1:
+            refuse("a type annotation of unknown form")
+        ((tag, content),) = data.items()
+        if tag == "class":
+            return self._class(content)
+        if tag == "ellipsis":
+            return ...
+        if tag == "generic":
+            origin, parts = row(content, 2, "a generic type")
+            inner = [self.annotation(part, depth + 1) for part in expect(parts, list, "the parts of a type")]
+            return types.GenericAlias(self._class(origin), tuple(inner))
+        if tag == "union":
+            inner = [self.annotation(part, depth + 1) for part in expect(content, list, "the parts of a type")]
+            if len(inner) < 2 or not all(isinstance(part, (type, types.GenericAlias, types.UnionType)) for part in inner):
+                refuse("a union of things that are not types")
+            return functools.reduce(operator.or_, inner)
+        refuse("a type annotation of unknown form")
+
+    def _class(self, name: Any) -> Any:
+        found = self.allowed.find(name, refuse)
+        if ":" in name or isinstance(found, Op):
+            refuse(f"{_brief(name)} is not a type an annotation may name")
+        return found
+
+    def inputs(self, data: Any) -> Inputs | None:
+        """How nested arguments become placeholders."""
+        if data is None:
+            return None
+        names, trees, constants = row(data, 3, "the inputs")
+        for name in expect(names, list, "the names of the inputs"):
+            check_name(name.lstrip("*") if isinstance(name, str) else name, refuse)
+        fixed: dict[int, Any] = {}
+        for entry in expect(constants, list, "the constants among the inputs"):
+            position, value = row(entry, 2, "a constant among the inputs")
+            if type(position) is not int or position in fixed:
+                refuse("the constants among the inputs are not numbered once each")
+            fixed[position] = self.value(value)
+        built = tuple(self.tree(tree) for tree in expect(trees, list, "the structures of the inputs"))
+        return Inputs(tuple(names), built, fixed)
+
+    def tree(self, data: Any, depth: int = 0) -> Tree:
+        if data is None:
+            return LEAF
+        if depth > MAX_DEPTH:
+            refuse(f"containers are nested more than {MAX_DEPTH} deep")
+        name, context, children = row(data, 3, "a structure")
+        kind = self.function(name)
+        if not isinstance(kind, type):
+            refuse(f"{_brief(name)} is not a class of containers")
+        parts = tuple(self.tree(child, depth + 1) for child in expect(children, list, "the parts of a structure"))
+        tree = Tree(kind, self.value(context), parts)
+        if kind not in pytree._registered:
+            _check_tree(tree)
+        return tree
+
+
+def _check_tree(tree: Tree) -> None:
+    """A container that `pytree` knows by itself, with as many children as it should have."""
+    kind, context, count = tree.kind, tree.context, len(tree.children)
+    if kind is None or kind in (list, tuple):
+        fits = context is None
+    elif issubclass(kind, dict):
+        fits = isinstance(context, tuple) and len(context) == count and len(set(context)) == count
+    elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        fits = context is None and len(kind._fields) == count
+    elif dataclasses.is_dataclass(kind):
+        fits = context == tuple(field.name for field in dataclasses.fields(kind)) and len(context) == count
+    else:
+        fits = False
+    if not fits:
+        refuse(f"a structure does not fit its class {getattr(kind, '__name__', kind)}")
+
+
+def expect(value: Any, kind: type, what: str) -> Any:
+    """The value, if it is of the JSON type it should be."""
+    if type(value) is not kind:
+        refuse(f"{what} should be {kind.__name__}, not {type(value).__name__}")
+    return value
+
+
+def row(value: Any, length: int, what: str) -> Any:
+    """A list of a known length."""
+    if type(value) is not list or len(value) != length:
+        refuse(f"{what} should have {length} parts")
+    return value
+
+
+def refuse(reason: str) -> NoReturn:
+    """Give up on the file."""
+    raise Invalid(reason)
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if not isinstance(name, str) or name not in DTYPES:
+        refuse(f"unknown dtype {_brief(name)}")
+    return np.dtype(name)
+
+
+def _as_dtype(stored: Array, dtype: np.dtype[Any], key: str) -> Array:
+    """An array as it was before it was stored: complex from pairs, of its own byte order."""
+    if dtype.kind == "c":
+        if stored.dtype != np.dtype(f"<f{dtype.itemsize // 2}") or stored.ndim < 1 or stored.shape[-1] != 2:
+            refuse(f"array {key!r} does not hold pairs of floats for {dtype}")
+        shape = stored.shape[:-1]
+        return stored.reshape(-1).view(f"<c{dtype.itemsize}").reshape(shape).astype(dtype, copy=False)
+    if stored.dtype != dtype.newbyteorder("<"):
+        refuse(f"array {key!r} is {stored.dtype}, said to be {dtype}")
+    return stored.astype(dtype, copy=False)
+
+
+def _integer(decoder: Decoder, content: Any, depth: int) -> int:
+    return int(expect(content, str, "a large integer"), 16)
+
+
+def _float(decoder: Decoder, content: Any, depth: int) -> float:
+    if content not in ("nan", "inf", "-inf"):
+        refuse(f"unknown number {_brief(content)}")
+    return float(content)
+
+
+def _complex(decoder: Decoder, content: Any, depth: int) -> complex:
+    real, imaginary = (decoder.value(part, depth + 1) for part in row(content, 2, "a complex number"))
+    return complex(expect(real, float, "a real part"), expect(imaginary, float, "an imaginary part"))
+
+
+def _scalar(decoder: Decoder, content: Any, depth: int) -> Any:
+    name, data = row(content, 2, "a NumPy scalar")
+    dtype, raw = _dtype(name), bytes.fromhex(expect(data, str, "the bytes of a scalar"))
+    if len(raw) != dtype.itemsize or (dtype.kind == "b" and raw[0] > 1):
+        refuse(f"a scalar of {dtype} has {len(raw)} bytes")
+    return np.frombuffer(raw, dtype)[0]
+
+
+def _dict(decoder: Decoder, content: Any, depth: int) -> dict[Any, Any]:
+    result = {}
+    for entry in expect(content, list, "a dict"):
+        key, value = (decoder.value(part, depth + 1) for part in row(entry, 2, "an entry of a dict"))
+        if isinstance(key, (Node, np.ndarray)) or key in result:
+            refuse("a dict has a key twice, or one that cannot be a key")
+        result[key] = value
+    return result
+
+
+def _struct(decoder: Decoder, content: Any, depth: int) -> Any:
+    """A named tuple or dataclass, filled without calling anything of its class."""
+    name, fields = row(content, 2, "a structure")
+    cls = decoder.function(name)
+    given = [row(field, 2, "a field") for field in expect(fields, list, "the fields of a structure")]
+    names = [field for field, _ in given]
+    values = [decoder.value(value, depth + 1) for _, value in given]
+    if isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        if names != list(cls._fields):
+            refuse(f"the fields of {name} are {_brief(names)}")
+        return tuple.__new__(cls, values)
+    if not isinstance(cls, type) or not dataclasses.is_dataclass(cls):
+        refuse(f"{name} is neither a named tuple nor a dataclass")
+    if names != [field.name for field in dataclasses.fields(cls)]:
+        refuse(f"the fields of {name} are {_brief(names)}")
+    made = object.__new__(cls)
+    for field, value in zip(names, values, strict=True):
+        object.__setattr__(made, field, value)
+    return made
+
+
+def _enum(decoder: Decoder, content: Any, depth: int) -> Any:
+    name, member = row(content, 2, "a member of an enumeration")
+    cls = decoder.function(name)
+    if not isinstance(cls, type) or not issubclass(cls, enum.Enum) or member not in cls.__members__:
+        refuse(f"{_brief(name)} has no member {_brief(member)}")
+    return cls.__members__[member]
+
+
+def _spec(decoder: Decoder, content: Any, depth: int) -> Spec:
+    shape, name = row(content, 2, "a Spec")
+    if not all(type(dim) is int and dim >= 0 for dim in expect(shape, list, "a shape")):
+        refuse(f"a shape of {_brief(shape)}")
+    return Spec(shape, _dtype(name))
+
+
+def _three(decoder: Decoder, content: Any, depth: int) -> list[Any]:
+    return [decoder.value(part, depth + 1) for part in row(content, 3, "a slice or range")]
+
+
+def _range(decoder: Decoder, content: Any, depth: int) -> range:
+    return range(*(expect(part, int, "a bound of a range") for part in _three(decoder, content, depth)))
+
+
+def _items(decoder: Decoder, content: Any, depth: int) -> list[Any]:
+    return [decoder.value(part, depth + 1) for part in expect(content, list, "a list or tuple")]
+
+
+_READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
+    "int": _integer,
+    "float": _float,
+    "complex": _complex,
+    "bytes": lambda d, c, n: base64.b64decode(expect(c, str, "bytes"), validate=True),
+    "tuple": lambda d, c, n: tuple(_items(d, c, n)),
+    "list": _items,
+    "dict": _dict,
+    "slice": lambda d, c, n: slice(*_three(d, c, n)),
+    "range": _range,
+    "ellipsis": lambda d, c, n: ...,
+    "dtype": lambda d, c, n: _dtype(c),
+    "scalar": _scalar,
+    "array": lambda d, c, n: d.array(c),
+    "tensor": lambda d, c, n: d.tensor(c),
+    "struct": _struct,
+    "enum": _enum,
+    "spec": _spec,
+    "function": lambda d, c, n: d.function(c),
+}
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,116 @@
+"""Which nodes must run even when nothing reads their result."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from weft.ops import Op
+
+if TYPE_CHECKING:
+    from weft.graph._node import Node
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MARK = "_weft_has_side_effect"
+_WRITES_OPERATORS = tuple(
+    getattr(operator, name)
+    for name in (
+        *("setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior"),
+        *("ipow", "irshift", "isub", "itruediv", "ixor"),
+    )
+)
+_BUILTINS = (
+    builtins.print,
+    builtins.setattr,
+    builtins.delattr,
+    builtins.exec,
+    builtins.input,
+    builtins.open,
+    builtins.next,
+)
+_NUMPY = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, np.save, np.savetxt, np.savez)
+# Builtin functions take no attributes; everything else carries its mark itself.
+_marked: set[Any] = {*_WRITES_OPERATORS, *_BUILTINS, *_NUMPY}
+
+_WRITING_METHODS = frozenset(
+    {
+        *("__setitem__", "__delitem__", "__setattr__", "__delattr__", "fill", "put", "sort", "partition", "resize"),
+        *("itemset", "setfield", "setflags"),
+        *(f"__{function.__name__}__" for function in _WRITES_OPERATORS),
+    }
+)
+
+
+def has_side_effect(fn: F) -> F:
+    """Mark a function whose calls stay in a graph even when nothing reads their result; returns it.
+
+    >>> import weft
+    >>> @weft.has_side_effect
+    ... def log(x): ...
+    >>> graph = weft.Graph()
+    >>> graph.call_function(log, (graph.placeholder("x"),)).is_impure()
+    True
+    """
+    try:
+        setattr(fn, _MARK, True)
+    except (AttributeError, TypeError):
+        _marked.add(fn)
+    return fn
+
+
+def is_impure(node: Node, impure_random: bool = True) -> bool:
+    """Whether running the node matters beyond its result: it is an input or the output, or it writes, prints or checks.
+
+    Drawing random numbers counts too, unless `impure_random` is False: leaving out a draw changes the draws after it.
+    """
+    if node.op in ("placeholder", "output"):
+        return True
+    if node.op == "call_function":
+        return _function_is_impure(node, impure_random)
+    if node.op == "call_method":
+        return node.target in _WRITING_METHODS or node.kwargs.get("out") is not None
+    if node.op == "call_module":
+        return _module_is_impure(node, impure_random)
+    return False
+
+
+def _function_is_impure(node: Node, impure_random: bool) -> bool:
+    target = node.target
+    if isinstance(target, Op):
+        return (target.random and impure_random) or getattr(target, _MARK, False)
+    if getattr(target, _MARK, False) or node.kwargs.get("out") is not None:
+        return True
+    try:
+        if target in _marked:
+            return True
+    except TypeError:
+        return False
+    module = str(getattr(target, "__module__", None) or "")
+    if module.startswith("numpy.testing"):
+        return True
+    drawn_from = getattr(target, "__self__", None)
+    draws = module.startswith("numpy.random") or isinstance(drawn_from, random.Random)
+    return draws and impure_random
+
+
+def _module_is_impure(node: Node, impure_random: bool) -> bool:
+    module = node.graph.owning_module
+    for part in node.target.split("."):
+        module = getattr(module, part, None)
+    if module is None:
+        # Nothing is known of it; keeping it is always right.
+        return True
+    parts = module.modules() if hasattr(module, "modules") else (module,)
+    for part in parts:
+        if getattr(part, "_is_impure", False):
+            return True
+        drops = "Dropout" in type(part).__name__ and getattr(part, "training", False) and getattr(part, "p", 1) > 0
+        if impure_random and drops:
+            return True
+    return False

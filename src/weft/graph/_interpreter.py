@@ -1,0 +1,191 @@
+"""`Interpreter`: run a graph node by node, with a method for each kind of node that a subclass may change.
+
+    class Timed(Interpreter):
+        def run_node(self, n):
+            start = time.perf_counter()
+            result = super().run_node(n)
+            print(f"{n.name}: {time.perf_counter() - start:.6f} s")
+            return result
+
+    Timed(gm).run(x)
+
+An error raised while a node runs carries a note that names the node and the line of the program it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from weft.errors import GraphError
+from weft.graph._arguments import map_aggregate
+from weft.graph._graph import Graph
+from weft.graph._node import Node
+
+_PLAIN = frozenset({int, float, bool, str, complex, type(None)})
+
+
+class Interpreter:
+    """Runs the graph of a GraphModule. A value is dropped after its last use unless `garbage_collect_values` is False."""
+
+    def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
+        self.module = module
+        self.graph: Graph = module.graph if graph is None else graph
+        self.env: dict[Node, Any] = {}
+        self.args_iter: Iterator[Any] = iter(())
+        self.name = "Interpreter"
+        self.garbage_collect_values = garbage_collect_values
+        self.user_to_last_uses: dict[Node, list[Node]] = last_uses(self.graph.nodes) if garbage_collect_values else {}
+
+    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
+        """Run the whole graph and return its result.
+
+        Arguments stand for the placeholders in order. `initial_env` gives values of nodes that then need not run.
+        """
+        if enable_io_processing and self.graph.signature is not None:
+            args = tuple(self.graph.signature.flatten(*args))
+        return self._run(iter(args), initial_env)
+
+    def boxed_run(self, args_list: list[Any]) -> Any:
+        """Run with arguments taken out of a list, so that nothing else keeps them alive."""
+
+        def taken() -> Iterator[Any]:
+            args_list.reverse()
+            while args_list:
+                yield args_list.pop()
+
+        return self._run(taken(), None)
+
+    def _run(self, args: Iterator[Any], initial_env: dict[Node, Any] | None) -> Any:
+        self.env = {} if initial_env is None else dict(initial_env)
+        self.args_iter = args
+        for node in self.graph.nodes:
+            if node in self.env:
+                continue
+            try:
+                self.env[node] = self.run_node(node)
+            except Exception as error:
+                note_node(error, node)
+                raise
+            if node.op == "output":
+                if initial_env is None and (extra := list(self.args_iter)):
+                    raise TypeError(f"{len(extra)} arguments more than the graph has inputs")
+                return self.env[node]
+            for unused in self.user_to_last_uses.get(node, ()):
+                self.env.pop(unused, None)
+        return None
+
+    def run_node(self, n: Node) -> Any:
+        """Run one node: the method of its kind, on the values of its arguments."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return getattr(self, n.op)(n.target, args, kwargs)
+
+    # One method for each kind of node
+
+    def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The next argument, or the default; `*args` takes all that are left."""
+        if target.startswith("**"):
+            return next(self.args_iter, {})
+        if target.startswith("*"):
+            return tuple(self.args_iter)
+        value = next(self.args_iter, _MISSING)
+        if value is not _MISSING:
+            return value
+        if args:
+            return args[0]
+        raise GraphError(f"no argument is given for the input {target!r}, which has no default")
+
+    def get_attr(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The attribute of the module under a dotted name."""
+        return self.fetch_attr(target)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function."""
+        return target(*args, **kwargs)
+
+    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a method of the first argument."""
+        this, *rest = args
+        return getattr(this, target)(*rest, **kwargs)
+
+    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a submodule."""
+        return self.fetch_attr(target)(*args, **kwargs)
+
+    def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the run returns."""
+        return args[0]
+
+    # Finding values
+
+    def fetch_attr(self, target: str) -> Any:
+        """The attribute of the module under a dotted name."""
+        return fetch_attr(self.module, self.graph, target)
+
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a node with values in place of nodes."""
+        kwargs = self.map_nodes_to_values(n.kwargs, n) if n.kwargs else {}
+        return self.map_nodes_to_values(n.args, n), kwargs
+
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """Nested arguments with values in place of nodes; `n` is the node they belong to."""
+        return values_of(args, self.env, n)
+
+
+_MISSING: Any = object()
+
+
+def fetch_attr(module: Any, graph: Graph, target: str) -> Any:
+    """What a `get_attr` or `call_module` node of the graph refers to."""
+    found = module
+    for part in target.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            if target in graph.constants:
+                return graph.constants[target]
+            why = "the graph has no module" if module is None else f"{type(found).__name__} has no attribute {part!r}"
+            raise GraphError(f"{target!r} cannot be read: {why}") from None
+    return found
+
+
+def values_of(a: Any, env: Mapping[Node, Any], user: Node) -> Any:
+    """Nested arguments with values in place of nodes, in ordinary lists and dicts that the callee may change."""
+    kind = type(a)
+    if kind is Node:
+        try:
+            return env[a]
+        except KeyError:
+            raise GraphError(
+                f"{user.name} reads {a.name}, which has no value", help="graph.lint() tells what is wrong with the graph"
+            ) from None
+    if kind in _PLAIN:
+        return a
+    if kind is tuple:
+        return tuple([values_of(part, env, user) for part in a])
+    if isinstance(a, list):
+        return [values_of(part, env, user) for part in a]
+    if isinstance(a, dict):
+        return {key: values_of(part, env, user) for key, part in a.items()}
+    return map_aggregate(a, lambda leaf: values_of(leaf, env, user) if isinstance(leaf, Node) else leaf)
+
+
+def last_uses(nodes: Any) -> dict[Node, list[Node]]:
+    """For each node, the nodes whose values nothing reads after it has run."""
+    seen: set[Node] = set()
+    uses: dict[Node, list[Node]] = {}
+    for node in reversed(nodes):
+        for read in node._input_nodes:
+            if read not in seen:
+                seen.add(read)
+                uses.setdefault(node, []).append(read)
+    return uses
+
+
+def note_node(error: BaseException, node: Node) -> None:
+    """Add to an error which node was running and where the user wrote it; once, however many runners it passes."""
+    text = f"while running {node.format_node() or node.name}"
+    if node.location is not None and str(node.location) not in str(error):
+        text += f"\n  at {node.location}"
+    if text not in getattr(error, "__notes__", ()):
+        error.add_note(text)

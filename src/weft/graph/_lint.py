@@ -1,0 +1,207 @@
+"""`lint`: every invariant of a graph, checked in time linear in its size.
+
+The list is intact; names are unique and legal; targets fit their kind; each edge is known at both ends and points
+backwards; inputs come first and the output last; what nodes read and call exists on the owning module. The first
+violation is raised as a `GraphError` that names the nodes and, where known, their source lines.
+"""
+
+from __future__ import annotations
+
+import keyword
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from weft._module import Module
+from weft.errors import GraphError
+from weft.graph._arguments import nodes_in
+from weft.graph._node import KINDS, Node
+from weft.graph._order import topological_order
+from weft.graph._print import described, format_value
+
+if TYPE_CHECKING:
+    from weft.graph._graph import Graph
+
+
+def lint(graph: Graph) -> None:
+    """Check a graph; raises GraphError at the first thing that is wrong."""
+    nodes = _walk(graph)
+    members = set(nodes)
+    _check_names(nodes)
+    for node in nodes:
+        _check_target(node)
+        _check_edges(graph, node, members)
+    _check_order(graph, nodes)
+    _check_inputs_and_output(nodes)
+    if graph._table is not None:
+        _check_table(graph, nodes)
+    if graph.owning_module is not None:
+        _check_owner(graph, nodes)
+
+
+def _fail(message: str, node: Node | None = None, help: str | None = None) -> NoReturn:
+    place = None if node is None else node.location
+    raise GraphError(f"lint: {message}", where=None if place is None else str(place), help=help)
+
+
+def _walk(graph: Graph) -> list[Node]:
+    """The nodes as the links give them; the links are what is checked here."""
+    root = graph._root
+    nodes: list[Node] = []
+    node = root._next
+    while node is not root:
+        if len(nodes) >= graph._len:
+            _fail(f"the list of nodes does not end after its {graph._len} nodes: at {node.name}", node)
+        before = node._prev.name or "the start"
+        if node._next._prev is not node or node._prev._next is not node:
+            _fail(
+                f"the list is broken at {node.name}, which follows {before}",
+                node,
+                "move nodes with append and prepend only",
+            )
+        if node.graph is not graph:
+            _fail(f"{node.name} is in the list but belongs to another graph", node)
+        if node._erased:
+            _fail(f"{node.name} is in the list but has been erased", node)
+        if nodes and node._label <= nodes[-1]._label:
+            _fail(f"{nodes[-1].name} and {node.name} are labelled in the wrong order", node)
+        if node._op not in KINDS:
+            _fail(
+                f"{node.name} is of kind {node._op!r}, which does not exist",
+                node,
+                f"use one of {', '.join(sorted(KINDS))}",
+            )
+        nodes.append(node)
+        node = node._next
+    if len(nodes) != graph._len:
+        _fail(f"the list has {len(nodes)} nodes where {graph._len} are counted")
+    return nodes
+
+
+def _check_names(nodes: list[Node]) -> None:
+    seen: dict[str, Node] = {}
+    for node in nodes:
+        name: Any = node.name
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+            _fail(f"{name!r} is not a legal name for a node", node, "use letters, digits and underscores")
+        other = seen.setdefault(name, node)
+        if other is not node:
+            _fail(f"two nodes are named {name!r}: {other.op} and {node.op}", node, "rename one of them")
+
+
+def _check_target(node: Node) -> None:
+    target = node._target
+    if node._op == "call_function":
+        if not callable(target):
+            _fail(
+                f"call_function {node.name}: the target must be a function, got {type(target).__name__} {target!r}",
+                node,
+            )
+        return
+    if not isinstance(target, str):
+        _fail(f"{node._op} {node.name}: the target must be a string, got {type(target).__name__} {target!r}", node)
+    if node._op == "placeholder":
+        bare = target.removeprefix("**") if target.startswith("**") else target.removeprefix("*")
+        if not bare.isidentifier() or keyword.iskeyword(bare):
+            _fail(f"placeholder {node.name}: {target!r} cannot name a parameter", node)
+        if len(node._args) > 1 or node._kwargs:
+            _fail(
+                f"placeholder {node.name} takes a default value and nothing else, got {format_value(node._args)}", node
+            )
+    elif node._op == "call_method" and not node._args:
+        _fail(f"call_method {node.name}: there is no object to call {target!r} of", node, "it is the first argument")
+    elif node._op == "output" and (len(node._args) != 1 or node._kwargs):
+        _fail(f"output {node.name} takes one value, got {format_value(node._args)}", node)
+
+
+def _check_edges(graph: Graph, node: Node, members: set[Node]) -> None:
+    real = dict.fromkeys(nodes_in((node._args, node._kwargs)))
+    if real.keys() != node._input_nodes.keys():
+        wrong = ", ".join(one.name for one in real.keys() ^ node._input_nodes.keys())
+        _fail(f"the inputs of {node.name} are not those in its arguments: {wrong}", node)
+    for one in real:
+        if one.graph is not graph:
+            help = "map inputs with arg_transform when copying nodes from another graph"
+            _fail(f"{node.name} reads {one.name}, which belongs to another graph", node, help)
+        if one._erased or one not in members:
+            what = "has been erased" if one._erased else "is not in the list"
+            _fail(f"{node.name} reads {one.name}, which {what}", node, "replace its uses before erasing a node")
+        if node not in one.users:
+            _fail(f"{node.name} reads {one.name} but is not among its users", node)
+    for user in node.users:
+        if user.graph is not graph or user not in members:
+            _fail(f"{node.name} has the user {user.name}, which is not in the graph", node)
+        if node not in user._input_nodes:
+            _fail(f"{node.name} has the user {user.name}, which does not read it", node)
+
+
+def _check_order(graph: Graph, nodes: list[Node]) -> None:
+    for node in nodes:
+        for one in node._input_nodes:
+            if one._label >= node._label:
+                topological_order(graph)  # a cycle is the clearer error
+                help = f"move it: {node.name}.append(…), {one.name}.prepend(…), or rebuild in graph.topological_order()"
+                _fail(f"{node.name} reads {one.name}, which is defined after it: {described(one)}", node, help)
+
+
+def _check_inputs_and_output(nodes: list[Node]) -> None:
+    other: Node | None = None
+    output: Node | None = None
+    parameters: dict[str, Node] = {}
+    for node in nodes:
+        if output is not None:
+            what = "a second output" if node.op == "output" else node.op
+            _fail(f"{node.name} ({what}) stands after the output {output.name}", node, "nothing after the output runs")
+        if node.op == "placeholder":
+            if other is not None:
+                _fail(f"placeholder {node.name} stands after {other.name} ({other.op})", node, "inputs come first")
+            twin = parameters.setdefault(node.target.lstrip("*"), node)
+            if twin is not node:
+                _fail(f"placeholders {twin.name} and {node.name} are both the parameter {node.target!r}", node)
+            continue
+        other = other or node
+        if node.op == "output":
+            output = node
+            if node.users:
+                _fail(
+                    f"output {node.name} is read by {next(iter(node.users)).name}",
+                    node,
+                    "read the value it returns instead",
+                )
+
+
+def _check_table(graph: Graph, nodes: list[Node]) -> None:
+    table = graph._table or {}
+    if sum(len(found) for found in table.values()) != len(nodes):
+        _fail(
+            "find_nodes would miss nodes: its table is out of date",
+            None,
+            "set kinds and targets through node.op and node.target",
+        )
+    for node in nodes:
+        if node not in table.get((node._op, node._target), ()):
+            _fail(f"find_nodes would miss {node.name}", node, "set kinds and targets through node.op and node.target")
+
+
+def _check_owner(graph: Graph, nodes: list[Node]) -> None:
+    checked: set[tuple[str, str]] = set()
+    for node in nodes:
+        if node._op not in ("get_attr", "call_module") or (node._op, node._target) in checked:
+            continue
+        checked.add((node._op, node._target))
+        value = graph.owning_module
+        for at, part in enumerate(node._target.split(".")):
+            owner, value = value, getattr(value, part, _MISSING)
+            if value is _MISSING:
+                if node._op == "get_attr" and node._target in graph.constants:
+                    break
+                path = ".".join(node._target.split(".")[:at]) or "the owning module"
+                _fail(
+                    f"{node._op} {node.name}: {node._target!r} does not exist: {path} ({type(owner).__name__}) has no {part!r}",
+                    node,
+                    "add it to the module, or erase the node",
+                )
+        else:
+            if node._op == "call_module" and not isinstance(value, Module):
+                _fail(f"call_module {node.name}: {node._target!r} is a {type(value).__name__}, not a Module", node)
+
+
+_MISSING: Any = object()

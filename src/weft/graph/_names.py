@@ -1,0 +1,73 @@
+"""Names for nodes: valid, readable, unique in their graph, and the same every time.
+
+`add`, `add_1`, `add_2`; a name that Python or its builtins own gets a number at once (`sum_1`). A name once given is not
+given again, even after its node is erased: whoever wrote it down still means that node.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from typing import Any
+
+_ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
+_NUMBERED = re.compile(r"(.+)_(\d+)$")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "self", "inf", "nan", "NoneType"})
+
+
+class Names:
+    """Hands out names, each once."""
+
+    __slots__ = ("_highest", "_used")
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._highest: dict[str, int] = {}  # base → the highest number given out with it
+
+    def create(self, candidate: str) -> str:
+        """The candidate made legal and unique."""
+        if candidate in self._used and candidate in self._highest:
+            return self._numbered(candidate)
+        if not candidate.isidentifier() or not candidate.isascii():
+            candidate = _ILLEGAL.sub("_", candidate) or "_"
+            candidate = f"_{candidate}" if candidate[0].isdigit() else candidate
+        numbered = _NUMBERED.match(candidate)
+        base, number = (numbered.group(1), int(numbered.group(2))) if numbered else (candidate, 0)
+        highest = self._highest.get(base, 0)
+        self._highest[base] = max(highest, number)
+        if candidate in self._used or candidate in RESERVED:
+            return self._numbered(base)
+        self._used.add(candidate)
+        return candidate
+
+    def _numbered(self, base: str) -> str:
+        number = self._highest[base] + 1
+        while (name := f"{base}_{number}") in self._used:
+            number += 1
+        self._highest[base] = number
+        self._used.add(name)
+        return name
+
+    def copy(self) -> Names:
+        copied = Names()
+        copied._used = set(self._used)
+        copied._highest = dict(self._highest)
+        return copied
+
+
+def candidate_name(target: Any) -> str:
+    """What to call a node by its target: `layer.0.relu` → layer_0_relu, `operator.add` and `__add__` → add."""
+    if not isinstance(target, str):
+        target = getattr(target, "__name__", None) or type(target).__name__
+    elif target.startswith("*"):
+        return "_" + target.lstrip("*")
+    if target.startswith("__") and target.endswith("__"):
+        target = target[2:-2]
+    return snake_case(target)
+
+
+def snake_case(text: str) -> str:
+    """`BatchNorm2d` → batch_norm2d."""
+    return text if text.islower() else _CAPITAL.sub(r"_\1", text).lower()

@@ -1,0 +1,80 @@
+"""Shapes and dtypes of every value of a graph, found by running it on arrays or on Specs.
+
+With Specs nothing is computed: ops answer with their shape rules, submodules run their `forward` on Specs. The result
+is stored on each node, as `meta["type"]`:
+
+    >>> import weft
+    >>> graph = weft.Graph()
+    >>> x = graph.placeholder("x")
+    >>> _ = graph.output(graph.call_function(weft.sum, (x,), {"axis": 0}))
+    >>> graph.infer(weft.spec((3, 4), "float32"))
+    Spec(shape=(4,), dtype='float32')
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import pytree
+from weft.errors import WeftError
+from weft.graph._graph import Graph
+from weft.graph._interpreter import Interpreter
+from weft.graph._node import Node
+from weft.ops import Spec, op_of
+
+
+class ShapeProp(Interpreter):
+    """Runs a graph and notes the shape and dtype of every value on its node."""
+
+    def propagate(self, *args: Any) -> Any:
+        """Run on arrays or Specs and return the result; `meta["type"]` of each node tells its shape and dtype."""
+        return self.run(*args)
+
+    def run_node(self, n: Node) -> Any:
+        """Run one node and note the type of its result."""
+        try:
+            result = super().run_node(n)
+        except WeftError as error:
+            if error.where is not None or n.location is None:
+                raise
+            raise type(error)(error.message, where=str(n.location), help=error.help) from None
+        found = type_of(result)
+        if found is not None:
+            n.meta["type"] = n.meta["tensor_meta"] = found
+        else:
+            n.meta.pop("type", None)
+            n.meta.pop("tensor_meta", None)
+        return result
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function; NumPy's functions do not know Specs, the ops that mean the same do."""
+        op = op_of(target)
+        if op is not None and any(isinstance(leaf, Spec) for leaf in pytree.leaves_of((args, kwargs))):
+            return op(*args, **kwargs)
+        return super().call_function(target, args, kwargs)
+
+
+def infer(graph: Graph, *specs: Any) -> Any:
+    """Shape and dtype of the graph's result for inputs of these Specs (arrays count as theirs); notes all on the way."""
+    abstract = [spec_tree(value) for value in specs]
+    return ShapeProp(graph.owning_module, graph=graph).propagate(*abstract)
+
+
+def spec_tree(value: Any) -> Any:
+    """Specs in place of arrays in a nested value."""
+    return pytree.map(_spec_or_value, value)
+
+
+def type_of(value: Any) -> Any:
+    """The Spec of an array, or a container of Specs; None where there is no array at all."""
+    leaves, tree = pytree.flatten(value)
+    specs = [_spec_or_value(leaf) for leaf in leaves]
+    if not any(isinstance(leaf, Spec) for leaf in specs):
+        return None
+    return tree.unflatten(leaf if isinstance(leaf, Spec) else None for leaf in specs)
+
+
+def _spec_or_value(value: Any) -> Any:
+    if isinstance(value, Spec) or not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return value
+    return Spec(value.shape, value.dtype)

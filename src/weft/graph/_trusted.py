@@ -1,0 +1,261 @@
+"""What a saved file may name: functions, types, methods and attributes, and who decides about the rest.
+
+A file names things by text. Ops of the table, the functions of `operator` and `math`, some builtins and NumPy's pure
+array functions may always be named: none of them reads or writes files, runs text, or reaches Python's internals.
+Anything else goes by import path, `package.module:name`, and is used only where the loader was told to allow it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import keyword
+import math
+import operator
+import re
+import sys
+import typing
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft.errors import FileError
+from weft.ops import TABLE, Op, Spec
+from weft.ops._methods import Methods
+
+_BUILTINS = """abs all any ascii bin bool bytes complex dict divmod enumerate float frozenset getattr hash hex int
+isinstance issubclass len list max min oct pow print range repr reversed round set slice sorted str sum tuple zip"""
+
+# attrgetter and methodcaller reach any attribute by text, and call runs what they find.
+_OPERATOR = frozenset(operator.__all__) - {"attrgetter", "itemgetter", "methodcaller", "call"}
+
+_NUMPY = """allclose amax amin angle append arange argmax argmin argpartition argsort argwhere around array array_equal
+array_equiv array_split asanyarray asarray ascontiguousarray astype atleast_1d atleast_2d atleast_3d average bartlett
+bincount blackman block broadcast_arrays broadcast_shapes broadcast_to can_cast choose clip column_stack compress concat
+concatenate convolve copy corrcoef correlate count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum
+delete diag diag_indices diag_indices_from diagflat diagonal diff digitize dot dsplit dstack ediff1d einsum empty
+empty_like expand_dims extract eye fix flatnonzero flip fliplr flipud full full_like geomspace gradient hamming hanning
+histogram histogram2d histogram_bin_edges histogramdd hsplit hstack i0 identity imag indices inner insert interp
+intersect1d isclose iscomplex iscomplexobj isdtype isin isneginf isposinf isreal isrealobj isscalar issubdtype ix_
+kaiser kron lexsort linspace logspace matrix_transpose max mean median meshgrid min moveaxis nan_to_num nanargmax
+nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
+ndim nonzero ones ones_like outer packbits partition percentile permute_dims poly polyadd polyder polydiv polyfit
+polyint polymul polysub polyval prod promote_types ptp quantile ravel ravel_multi_index real real_if_close repeat
+reshape resize result_type roll rollaxis roots rot90 round searchsorted select setdiff1d setxor1d shape sinc size sort
+sort_complex split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapezoid tri tril
+tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from union1d unique unique_all unique_counts
+unique_inverse unique_values unpackbits unravel_index unstack unwrap vander var vdot vsplit vstack where zeros
+zeros_like"""
+
+_NUMPY_TYPES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
+intp uintp generic number integer signedinteger unsignedinteger inexact floating complexfloating ndarray dtype"""
+
+# Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
+_NOT_CALLED = frozenset({np.ndarray, np.dtype, NoneType, typing.Any, Spec})
+
+_METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy
+cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze
+std sum swapaxes take to_device tolist trace transpose var view numpy requires_grad_ keys values items get"""
+
+_UNREADABLE = frozenset({"ctypes", "base"})  # attributes of arrays that lead to memory the array does not own
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_LONGEST_NAME = 1000
+
+Refuse = Callable[[str], NoReturn]
+
+
+@functools.cache
+def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
+    """The name of every object a file may always name, and the object of every name. Ops are looked up in their table."""
+    named: dict[str, Any] = {}
+    for name in _BUILTINS.split():
+        named[name] = getattr(builtins, name)
+    for name in sorted(_OPERATOR):
+        named[f"operator.{name}"] = getattr(operator, name)
+    for name, value in vars(math).items():
+        if callable(value) and not name.startswith("_"):
+            named[f"math.{name}"] = value
+    for prefix, room, names in (
+        ("numpy", np, _NUMPY.split() + _NUMPY_TYPES.split() + _ufuncs()),
+        ("numpy.linalg", np.linalg, [name for name in np.linalg.__all__ if name != "LinAlgError"]),
+        ("numpy.fft", np.fft, list(np.fft.__all__)),
+    ):
+        for name in names:
+            if hasattr(room, name):  # some are younger than the oldest NumPy that will do
+                named[f"{prefix}.{name}"] = getattr(room, name)
+    named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec, "collections.OrderedDict": OrderedDict}
+    names_of: dict[Any, str] = {}
+    for name, value in named.items():
+        names_of.setdefault(value, name)
+    return names_of, named
+
+
+def _ufuncs() -> list[str]:
+    return [name for name in np.__all__ if isinstance(getattr(np, name), np.ufunc)]
+
+
+def name_of(value: Any, refuse: Refuse) -> str:
+    """The name under which a function or class is written to a file."""
+    if isinstance(value, Op):
+        if TABLE.get(value.name) is not value:
+            refuse(f"op {value.name!r} is not the one in the table")
+        return f"weft.{value.name}"
+    inner = value
+    while getattr(inner, "_weft_wrapped", False) and hasattr(inner, "__wrapped__"):
+        inner = inner.__wrapped__
+    try:
+        known = trusted()[0].get(inner)
+    except TypeError:
+        known = None
+    return known if known is not None else path_of(value, refuse)
+
+
+def path_of(value: Any, refuse: Refuse) -> str:
+    """The import path of a function or class, checked to lead back to it."""
+    path = f"{getattr(value, '__module__', None)}:{getattr(value, '__qualname__', None)}"
+    if not _PATH.fullmatch(path):
+        refuse(f"{_describe(value)} has no import path: it is not defined at the top level of a module")
+    module, _, name = path.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value and getattr(found, "__wrapped__", None) is not value:
+        refuse(f"{path} is not {_describe(value)}: something else has its import path")
+    return path
+
+
+class Allowed:
+    """Turns names from a file back into functions and classes; knows what the loader was told to allow."""
+
+    def __init__(self, allow: Iterable[Any]) -> None:
+        if isinstance(allow, str) or callable(allow):
+            allow = (allow,)
+        self._paths: dict[str, Any] = {}
+        self.methods: set[str] = set()
+        for item in allow:
+            if callable(item):
+                self._paths[f"{getattr(item, '__module__', None)}:{getattr(item, '__qualname__', None)}"] = item
+            elif isinstance(item, str) and item.startswith("."):
+                self.methods.add(item[1:])
+            elif isinstance(item, str) and _PATH.fullmatch(item):
+                self._paths[item] = None
+            else:
+                raise TypeError(f"allow takes functions, classes, 'module:name' and '.method', not {item!r}")
+
+    def find(self, name: Any, refuse: Refuse) -> Any:
+        """The function or class of a name."""
+        if not isinstance(name, str):
+            refuse("the name of a function is not text")
+        if name.startswith("weft.") and name[5:] in TABLE:
+            return TABLE[name[5:]]
+        named = trusted()[1]
+        if name in named:
+            return named[name]
+        if name.startswith("weft.") and ":" not in name:
+            refuse(f"this version of weft has no op {_brief(name[5:])}")
+        if not _PATH.fullmatch(name):
+            refuse(f"{_brief(name)} is neither a known function nor an import path")
+        return self._import(name, refuse)
+
+    def _import(self, path: str, refuse: Refuse) -> Any:
+        module, _, name = path.partition(":")
+        if path not in self._paths:
+            own = _own_named_tuple(module, name)
+            if own is not None:
+                return own
+            refuse(f"{path} is not part of weft, and running it was not allowed")
+        found = self._paths[path]
+        if found is None:
+            try:
+                found = importlib.import_module(module)
+                for part in name.split("."):
+                    found = getattr(found, part)
+            except (ImportError, AttributeError) as error:
+                refuse(f"{path} is allowed but cannot be imported: {error}")
+            if not callable(found):
+                refuse(f"{path} is allowed but is not a function or class")
+            self._paths[path] = found
+        return found
+
+
+def _own_named_tuple(module: str, name: str) -> Any:
+    """Results of several arrays, such as those of linalg.svd, are named tuples of weft itself."""
+    if module.partition(".")[0] != "weft" or module not in sys.modules:
+        return None
+    found = getattr(sys.modules[module], name, None)
+    own = isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")
+    return found if own and found.__module__ == module else None
+
+
+# Names that become part of generated code, or that reach into objects
+
+
+def check_name(name: Any, refuse: Refuse) -> str:
+    """A name for a variable."""
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or len(name) > _LONGEST_NAME:
+        refuse(f"{_brief(name)} is not a name")
+    return name
+
+
+def check_attribute(name: Any, refuse: Refuse) -> str:
+    """The name of a parameter, buffer, submodule or attribute of a module: anything but Python's own names."""
+    bad = not isinstance(name, str) or not name or not name.isprintable() or len(name) > _LONGEST_NAME
+    if bad or "." in name or name.startswith("__"):
+        refuse(f"{_brief(name)} cannot be the name of an attribute")
+    return str(name)
+
+
+def check_target(op: str, target: Any, refuse: Refuse) -> None:
+    """The target of any kind of node but call_function and call_method."""
+    if not isinstance(target, str):
+        refuse(f"the target of a {op} is not text")
+    if op == "placeholder":
+        check_name(re.sub(r"^\*{1,2}", "", target), refuse)
+    elif op in ("get_attr", "call_module"):
+        for part in target.split("."):
+            check_attribute(part, refuse)
+    elif op == "output" and target != "output":
+        refuse(f"the target of an output is {_brief(target)}")
+
+
+def check_method(name: Any, kwargs: Any, allowed: Iterable[str], refuse: Refuse) -> None:
+    """The name of a method to call: one of an array that does nothing but compute."""
+    if not isinstance(name, str) or (name not in _methods() and name not in allowed):
+        refuse(f"method {_brief(name)} is not known to be a harmless method of arrays")
+    if name == "sort" and "key" in kwargs:
+        refuse("sort is called with a key, which would run whatever it is given")
+
+
+def check_call(target: Any, args: Any, kwargs: Any, refuse: Refuse) -> None:
+    """The arguments of the few trusted functions that could reach further than their own result."""
+    if target is getattr:
+        name = args[1] if len(args) in (2, 3) and not kwargs else None
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            refuse("getattr is not called with one name that is known beforehand")
+        if name.startswith("_") or name in _UNREADABLE or callable(getattr(np.ndarray, name, None)):
+            refuse(f"getattr reads {name!r}, which is private or a method")
+    elif target in (sorted, min, max) and "key" in kwargs:
+        refuse(f"{target.__name__} is called with a key, which would run whatever it is given")
+    elif target in _NOT_CALLED:
+        refuse(f"{target} is a type to be named, not a function to be called")
+
+
+@functools.cache
+def _methods() -> frozenset[str]:
+    public = {name for name in dir(Methods) if not name.startswith("_")}
+    return frozenset({*_METHODS.split(), *public, *(name for name in TABLE if name.isidentifier())})
+
+
+def _describe(value: Any) -> str:
+    return f"{type(value).__name__} {getattr(value, '__qualname__', None) or _brief(value)}"
+
+
+def _brief(value: Any) -> str:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 64 else "a very large number"
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,15 @@
+"""Layers and what they are made of, under the names of `torch.nn`. See `Module` and `functional`."""
+
+from weft._module import Module
+from weft.autograd import Parameter
+from weft.nn import functional, init
+from weft.nn.activation import *
+from weft.nn.containers import *
+from weft.nn.conv import *
+from weft.nn.dropout import *
+from weft.nn.embedding import *
+from weft.nn.linear import *
+from weft.nn.loss import *
+from weft.nn.normalization import *
+from weft.nn.pooling import *
+from weft.nn.shape import *

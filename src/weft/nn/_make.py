@@ -1,0 +1,37 @@
+"""What layers share when they are built: parameters of a shape, and arguments given once for every dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.autograd import Parameter, Tensor
+
+Floats = np.ndarray[Any, Any]
+
+
+def parameter(*shape: int, dtype: Any = None) -> Parameter:
+    """A parameter of zeros, float32 unless told otherwise; the layer fills it in `reset_parameters`."""
+    return Parameter(np.zeros(shape, np.float32 if dtype is None else dtype))
+
+
+def buffer(*shape: int, fill: float = 0.0, dtype: Any = None) -> Tensor:
+    """A tensor of one number, float32 unless told otherwise."""
+    return Tensor(np.full(shape, fill, np.float32 if dtype is None else dtype))
+
+
+def each(value: Any, count: int) -> tuple[Any, ...]:
+    """One value for every dimension, or a sequence of as many."""
+    if not isinstance(value, Sequence):
+        return (value,) * count
+    if len(value) != count:
+        raise ValueError(f"expected one number or {count} of them, got {tuple(value)}")
+    return tuple(value)
+
+
+def check_device(device: Any) -> None:
+    """Refuse devices that do not exist here."""
+    if device is not None and str(device) != "cpu":
+        raise ValueError(f"device {device!r} is not available: tensors live on the CPU")

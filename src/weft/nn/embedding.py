@@ -1,0 +1,60 @@
+"""Tables of vectors looked up by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import weft.nn.functional as F
+from weft._module import Module
+from weft.autograd import Parameter
+from weft.nn import init
+from weft.nn._make import check_device, parameter
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """A vector for each of `num_embeddings` numbers; `padding_idx` names one whose vector stays zero."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        check_device(device)
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ValueError(f"padding_idx {padding_idx} is out of range for {num_embeddings} embeddings")
+            padding_idx %= num_embeddings
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype)
+        self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """An embedding of given vectors, which stay as they are unless `freeze` is False."""
+        weight = Parameter(embeddings, requires_grad=not freeze)
+        made = cls(weight.shape[0], weight.shape[1], padding_idx, dtype=weight.dtype)
+        made.weight = weight
+        return made
+
+    def reset_parameters(self) -> None:
+        """Draw the vectors anew."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.numpy()[self.padding_idx] = 0
+
+    def forward(self, input: Any) -> Any:
+        """The vectors of an array of numbers."""
+        return F.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"

@@ -1,0 +1,218 @@
+"""The ops of neural networks under the names and arguments of `torch.nn.functional`.
+
+Most are the ops themselves; where the argument is called `dim`, or laid out differently, a thin function calls the op.
+
+    >>> import numpy as np
+    >>> import weft.nn.functional as F
+    >>> F.softmax(np.zeros((1, 4)), dim=1)
+    array([[0.25, 0.25, 0.25, 0.25]])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import ops
+from weft.ops.activation import (
+    celu,
+    elu,
+    gelu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    leaky_relu,
+    mish,
+    prelu,
+    relu,
+    relu6,
+    selu,
+    sigmoid,
+    silu,
+    softplus,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+)
+from weft.ops.activation import log_sigmoid as logsigmoid
+from weft.ops.adaptive import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    interpolate,
+)
+from weft.ops.attention import scaled_dot_product_attention
+from weft.ops.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from weft.ops.layers import (
+    alpha_dropout,
+    bilinear,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    embedding,
+    linear,
+    one_hot,
+)
+from weft.ops.layers import pad_trailing as pad
+from weft.ops.losses import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    cross_entropy,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    nll_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+)
+from weft.ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from weft.ops.pooling import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    fold,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    unfold,
+)
+from weft.ops.transcendental import tanh
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "alpha_dropout",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "embedding",
+    "fold",
+    "gaussian_nll_loss",
+    "gelu",
+    "glu",
+    "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "instance_norm",
+    "interpolate",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "margin_ranking_loss",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "mish",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "pairwise_distance",
+    "poisson_nll_loss",
+    "prelu",
+    "relu",
+    "relu6",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    "selu",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "triplet_margin_loss",
+    "unfold",
+]
+
+
+def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """exp(x) divided by its sum along `dim`."""
+    return ops.softmax(_cast(input, dtype), axis=dim)
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Logarithm of softmax along `dim`."""
+    return ops.log_softmax(_cast(input, dtype), axis=dim)
+
+
+def softmin(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """exp(-x) divided by its sum along `dim`."""
+    return ops.softmin(_cast(input, dtype), axis=dim)
+
+
+def glu(input: Any, dim: int = -1) -> Any:
+    """The first half of the array along `dim` times the sigmoid of the second half."""
+    return ops.glu(input, axis=dim)
+
+
+def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+    """Divide by the p-norm along `dim`."""
+    return ops.normalize(input, p, axis=dim, eps=eps)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """Cosine of the angle between vectors along `dim`."""
+    return ops.cosine_similarity(x1, x2, axis=dim, eps=eps)
+
+
+def _cast(input: Any, dtype: Any) -> Any:
+    return input if dtype is None else ops.astype(input, dtype)

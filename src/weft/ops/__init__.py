@@ -1,0 +1,29 @@
+"""The op table: each op declared whole, once. See `_op` for the form and `_families` for what members share."""
+
+from weft.ops._op import TABLE, Op, op_of
+from weft.ops._spec import Spec, spec, spec_of
+from weft.ops.logic import *
+from weft.ops.elementwise import *
+from weft.ops.transcendental import *
+from weft.ops.special import *
+from weft.ops.reductions import *
+from weft.ops.cumulative import *
+from weft.ops.manipulation import *
+from weft.ops.joining import *
+from weft.ops.padding import *
+from weft.ops.indexing import *
+from weft.ops.sorting import *
+from weft.ops.creation import *
+from weft.ops.dtypes import *
+from weft.ops.constants import *
+from weft.ops.linalg import *
+from weft.ops.contraction import *
+from weft.ops.activation import *
+from weft.ops.normalization import *
+from weft.ops.convolution import *
+from weft.ops.pooling import *
+from weft.ops.adaptive import *
+from weft.ops.losses import *
+from weft.ops.layers import *
+from weft.ops.attention import *
+from weft.ops import fft, linalg_decompositions, linalg_solvers  # namespaces of their own: weft.fft, weft.linalg

@@ -1,0 +1,240 @@
+"""`Op`, the table of all ops, and how a call finds who answers it.
+
+An op is declared once, whole: how it evaluates on arrays, what shape and dtype it gives, its derivative, one line of
+documentation. Calling an op evaluates it with NumPy when it is given arrays. When an argument (or an element of a list,
+tuple or dict argument) implements the protocol, that argument receives the call instead:
+
+    class Loud:
+        __weft_priority__ = 10          # the highest priority among the arguments answers
+        def __weft_op__(self, op, args, kwargs):
+            print(op.name)
+
+So this room knows nothing of tensors, proxies or tapes, and each of them serves every op.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from weft.errors import NotDifferentiable, UnknownShape, WeftError
+
+Rule = Callable[..., Any]
+Rules = tuple["Rule | NotDifferentiable", ...]
+
+_ops: dict[str, Op] = {}
+_by_function: dict[Any, Op] = {}
+
+TABLE: Mapping[str, Op] = MappingProxyType(_ops)
+"""Every op by name."""
+
+
+class Op:
+    """One operation: evaluation, shape rule, derivative and documentation in one place.
+
+    `arrays` names the parameters that take arrays; `vjp` holds one rule for each of them, or the reason there is none.
+    A rule is called as `rule(g, y, *arguments)`: the gradient of the result, the result, and every parameter of the op
+    in order. It calls ops, never NumPy, so one rule serves eager gradients, graph gradients and gradients of gradients.
+    For an op with several results `g` and `y` are tuples.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        eval: Callable[..., Any],
+        infer: Callable[..., Any],
+        vjp: Rules,
+        arrays: Sequence[str],
+        doc: str,
+        signature: inspect.Signature | None = None,
+        numpy: Sequence[Any] = (),
+        body: Callable[..., Any] | None = None,
+        commutative: bool = False,
+        linear: bool = False,
+        random: bool = False,
+        domain: Any = None,
+    ) -> None:
+        self.name = self.__name__ = self.__qualname__ = name
+        self.__module__ = "weft"
+        self.__doc__ = doc
+        self.eval = eval
+        self.infer = infer
+        self.vjp = vjp
+        self.arrays = tuple(arrays)
+        self.numpy = tuple(numpy)
+        self.body = body
+        self.commutative = commutative
+        self.linear = linear
+        self.random = random
+        self.domain = domain
+        if signature is not None:
+            self.__signature__ = signature
+        _register(self)
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.eval)
+
+    @property
+    def composite(self) -> bool:
+        """Whether the op is a function over other ops, which `decompose` can open."""
+        return self.body is not None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        handler = None
+        for arg in args:
+            if type(arg) not in _PLAIN:
+                handler = _handler(arg, handler)
+        if kwargs:
+            for arg in kwargs.values():
+                if type(arg) not in _PLAIN:
+                    handler = _handler(arg, handler)
+        if handler is None:
+            try:
+                return self.eval(*args, **kwargs)
+            except (TypeError, ValueError, IndexError) as error:
+                clearer = self.explain(error, args, kwargs)
+                if clearer is error:
+                    raise
+                raise clearer from error
+        return handler.__weft_op__(self, args, kwargs)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The value of every parameter, in order, defaults filled in."""
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Exception:
+        """Why evaluating the op failed, in the words of its shape rule where that finds fault, else in NumPy's."""
+        from weft.ops._spec import spec_of
+
+        if isinstance(error, WeftError):
+            return error
+        try:
+            arguments = zip(self.__signature__.parameters, self.bind(args, kwargs), strict=True)
+            self.infer(*(spec_of(value) if name in self.arrays else value for name, value in arguments))
+        except UnknownShape:
+            return error
+        except Exception as clearer:
+            return clearer if isinstance(clearer, WeftError) or str(clearer).startswith(self.name) else error
+        return error
+
+    def gradient(self, parameter: str, g: Any, y: Any, arguments: Sequence[Any]) -> Any:
+        """Pull the gradient `g` of the result `y` back to one array parameter of the call `self(*arguments)`."""
+        rule = self.vjp[self.arrays.index(parameter)]
+        if isinstance(rule, NotDifferentiable):
+            raise rule
+        position = list(self.__signature__.parameters).index(parameter)
+        x = arguments[position]
+        gradient = rule(g, y, *arguments)
+        if isinstance(x, (list, tuple)):
+            return [like(part, each) for part, each in zip(gradient, x, strict=True)]
+        return like(gradient, x)
+
+    def __repr__(self) -> str:
+        return f"<weft op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_lookup, (self.name,))
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Op:
+        return self
+
+
+def no_gradient(reason: str) -> NotDifferentiable:
+    """Stand in for a derivative rule and say why there is none."""
+    return NotDifferentiable(reason)
+
+
+def op_of(function: Any) -> Op | None:
+    """The op that means the same as `function`: itself, a NumPy function, a function of `operator`; None otherwise."""
+    if isinstance(function, Op):
+        return function
+    try:
+        return _by_function.get(function)
+    except TypeError:
+        return None
+
+
+def like(gradient: Any, x: Any) -> Any:
+    """Bring a gradient to the shape and dtype of what it is the gradient of: sum what was broadcast, drop what is not real."""
+    from weft.ops._spec import dtype_of, shape_of
+
+    shape, dtype = shape_of(x), dtype_of(x)
+    if isinstance(gradient, (int, float)):
+        gradient = _ops["full"](shape, gradient, dtype=dtype)
+    got = shape_of(gradient)
+    if got != shape:
+        extra = len(got) - len(shape)
+        if extra < 0:
+            gradient, got = _ops["broadcast_to"](gradient, shape), shape
+        else:
+            axes = (*range(extra), *(i + extra for i, d in enumerate(shape) if d == 1 and got[i + extra] != 1))
+            gradient = _ops["reshape"](_ops["sum"](gradient, axis=axes), shape) if axes else gradient
+            if not axes or shape_of(gradient) != shape:
+                gradient = _ops["broadcast_to"](gradient, shape)
+    if dtype_of(gradient) != dtype:
+        if dtype.kind != "c" and dtype_of(gradient).kind == "c":
+            gradient = _ops["real"](gradient)
+        if dtype_of(gradient) != dtype:
+            gradient = _ops["astype"](gradient, dtype)
+    return gradient
+
+
+def alias(function: Any, op: Op) -> None:
+    """Declare that calling `function` (of NumPy or `operator`) on weft values means `op`."""
+    if _by_function.setdefault(function, op) is not op:
+        raise ValueError(f"{function!r} already stands for {_by_function[function]!r}")
+
+
+def _register(op: Op) -> None:
+    if op.name in _ops:
+        raise ValueError(f"op {op.name!r} is declared twice")
+    if len(op.vjp) != len(op.arrays):
+        raise ValueError(f"op {op.name!r} needs one derivative rule, or a reason, for each of {op.arrays}; got {len(op.vjp)}")
+    if not op.__doc__:
+        raise ValueError(f"op {op.name!r} has no documentation")
+    _ops[op.name] = op
+    for function in op.numpy:
+        alias(function, op)
+
+
+def _lookup(name: str) -> Op:
+    return _ops[name]
+
+
+_PLAIN = frozenset({np.ndarray, float, int, bool, complex, str, type(None), np.float64, np.int64, np.bool_, type})
+
+
+def _handler(arg: Any, best: Any) -> Any:
+    """The argument, or part of it, that should answer the call: the highest priority, the first among equals."""
+    if hasattr(type(arg), "__weft_op__"):
+        if best is None or type(arg).__weft_priority__ > type(best).__weft_priority__:
+            return arg
+    elif isinstance(arg, (list, tuple)):
+        for part in arg:
+            if type(part) not in _PLAIN:
+                best = _handler(part, best)
+    elif isinstance(arg, dict):
+        best = _handler(list(arg.values()), best)
+    elif isinstance(arg, slice):
+        best = _handler((arg.start, arg.stop, arg.step), best)
+    return best
+
+
+def answers(value: Any) -> bool:
+    """Whether the value, or a part of it, takes calls of ops itself, rather than being plain data."""
+    return _handler(value, None) is not None

@@ -1,0 +1,127 @@
+"""`Spec`: what is known of an array before it exists, its shape and dtype.
+
+A Spec takes part in ops like an array does; the op's shape rule answers instead of its kernel:
+
+    >>> import weft
+    >>> weft.matmul(weft.spec((8, 3), "float32"), weft.spec((3, 5), "float32"))
+    Spec(shape=(8, 5), dtype='float32')
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from weft.errors import ShapeError
+from weft.ops._methods import Methods
+
+Shape = tuple[int, ...]
+
+
+class Spec(Methods):
+    """Shape and dtype of an array, standing in for it where nothing is computed."""
+
+    __slots__ = ("dtype", "shape")
+    __weft_priority__ = 5
+
+    def __init__(self, shape: Iterable[int], dtype: npt.DTypeLike = np.float64) -> None:
+        self.shape: Shape = tuple(shape)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+
+    def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return op.infer(*op.bind(args, kwargs))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spec) and self.shape == other.shape and self.dtype == other.dtype
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        return f"Spec(shape={self.shape}, dtype='{self.dtype}')"
+
+
+def spec(shape: int | Iterable[int], dtype: npt.DTypeLike = np.float64) -> Spec:
+    """Describe an array by shape and dtype.
+
+    >>> spec((2, 3), "float32")
+    Spec(shape=(2, 3), dtype='float32')
+    """
+    return Spec((shape,) if isinstance(shape, int) else shape, dtype)
+
+
+def spec_of(value: Any) -> Any:
+    """The Spec of an array (or of each array in a tuple or list); Python scalars and other values stay as they are."""
+    if isinstance(value, Spec):
+        return value
+    if isinstance(value, (tuple, list)):
+        parts = [spec_of(v) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return Spec(value.shape, value.dtype)
+    return value
+
+
+def shape_of(value: Any) -> Shape:
+    """Shape of an array, a Spec or a Python scalar."""
+    shape = getattr(value, "shape", None)
+    return () if shape is None and np.isscalar(value) else tuple(np.shape(value) if shape is None else shape)
+
+
+def dtype_of(value: Any) -> np.dtype[Any]:
+    """Dtype of an array, a Spec or a Python scalar."""
+    dtype = getattr(value, "dtype", None)
+    return np.asarray(value).dtype if dtype is None else dtype
+
+
+def size_of(shape: Sequence[int]) -> int:
+    """Product of the dimensions."""
+    size = 1
+    for dim in shape:
+        size = size * dim
+    return size
+
+
+def is_complex(value: Any) -> bool:
+    """Whether the array, Spec or scalar is complex."""
+    return dtype_of(value).kind == "c"
+
+
+def broadcast_shapes(name: str, *shapes: Sequence[int]) -> Shape:
+    """The common shape of `shapes`; `name` is the op named in the error."""
+    ndim = max((len(s) for s in shapes), default=0)
+    result: list[int] = []
+    for position in range(-ndim, 0):
+        dim = 1
+        for shape in shapes:
+            d = shape[position] if len(shape) >= -position else 1
+            if dim == 1:
+                dim = d
+            elif d not in (1, dim):
+                wanted = " and ".join(str(tuple(s)) for s in shapes)
+                raise ShapeError(f"{name}: shapes {wanted} do not broadcast: {dim} != {d} in dimension {position}")
+        result.append(dim)
+    return tuple(result)
+
+
+def normalize_axis(name: str, axis: int, ndim: int) -> int:
+    """`axis` counted from the front; an error names the op when it is out of range."""
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ShapeError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
+    return axis % ndim if ndim else 0
+
+
+def normalize_axes(name: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front; None means all of them."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = (axis,) if not isinstance(axis, Iterable) else tuple(axis)
+    result = tuple(normalize_axis(name, a, ndim) for a in axes)
+    if len(set(result)) != len(result):
+        raise ShapeError(f"{name}: axis {axis} names a dimension twice")
+    return result

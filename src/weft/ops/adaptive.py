@@ -1,0 +1,199 @@
+"""Resizing the trailing dimensions to a given size: adaptive pooling, and interpolation.
+
+Averages and interpolations are linear along each dimension, so each is a small matrix applied to one dimension after
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DtypeError, ShapeError
+from weft.ops._families import composite, op
+from weft.ops._op import no_gradient
+from weft.ops._spec import Shape, Spec, dtype_of, shape_of
+from weft.ops.linalg import matmul
+from weft.ops.manipulation import reshape, swapaxes
+from weft.ops.pooling import _argmax, _flatten, _space, gather_positions
+from weft.ops.reductions import mean
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_indices",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "interpolate",
+]
+
+
+def _bounds(size: int, out: int) -> list[tuple[int, int]]:
+    """Where each of `out` windows that cover `size` elements evenly begins and ends."""
+    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
+
+
+def _output_size(name: str, space: Shape, output_size: Any) -> Shape:
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * len(space)
+    if len(given) != len(space):
+        raise ShapeError(f"{name}: output_size needs one number or {len(space)}, got {output_size}")
+    result = tuple(n if o is None else o for n, o in zip(space, given, strict=True))
+    if any(o < 1 for o in result):
+        raise ShapeError(f"{name}: output_size must be at least 1, got {output_size}")
+    return result
+
+
+def _along(x: Any, matrix: np.ndarray, axis: int) -> Any:
+    """Apply a matrix (new size, old size) to one dimension."""
+    dtype = dtype_of(x) if dtype_of(x).kind in "fc" else np.float64
+    return swapaxes(matmul(swapaxes(x, axis, -1), matrix.T.astype(dtype)), axis, -1)
+
+
+def _adaptive_avg(name: str, rank: int, input: Any, output_size: Any) -> Any:
+    space = _space(name, input, rank)
+    for axis, (n, o) in enumerate(zip(space, _output_size(name, space, output_size), strict=True), input.ndim - rank):
+        if n % o == 0:
+            shape = shape_of(input)
+            input = mean(reshape(input, (*shape[:axis], o, n // o, *shape[axis + 1 :])), axis=axis + 1)
+            continue
+        matrix = np.zeros((o, n))
+        for row, (begin, end) in enumerate(_bounds(n, o)):
+            matrix[row, begin:end] = 1 / (end - begin)
+        input = _along(input, matrix, axis)
+    return input
+
+
+def _indices_spec(x: Any, output_size: Any) -> Spec:
+    if dtype_of(x).kind == "c":
+        raise DtypeError(f"adaptive_max_pool: expected real numbers, got {dtype_of(x)}")
+    return Spec((*shape_of(x)[: len(shape_of(x)) - len(output_size)], *output_size), np.int64)
+
+
+@op(
+    arrays=("x",),
+    infer=_indices_spec,
+    vjp=no_gradient("adaptive_max_indices gives positions, which are integers"),
+)
+def adaptive_max_indices(x: Any, output_size: Any) -> Any:
+    """Where the largest element of each of output_size windows lies in the flattened trailing dimensions."""
+    result, rank = _indices_spec(x, output_size), len(output_size)
+    space = x.shape[x.ndim - rank :]
+    bounds = [_bounds(n, o) for n, o in zip(space, output_size, strict=True)]
+    # Windows differ in length by one; the shorter ones look at their last element twice, which never wins twice.
+    longest = [max(end - begin for begin, end in each) for each in bounds]
+
+    def tap(offsets: Sequence[int]) -> list[np.ndarray]:
+        return [np.array([min(b + k, e - 1) for b, e in each]) for k, each in zip(offsets, bounds, strict=True)]
+
+    taps = ((x[(..., *np.ix_(*at))], _flatten(at, space, rank)) for at in map(tap, product(*map(range, longest))))
+    return _argmax(x, _flatten(tap((0,) * rank), space, rank), taps, result.shape)
+
+
+def _adaptive_max(name: str, rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    indices = adaptive_max_indices(input, _output_size(name, _space(name, input, rank), output_size))
+    values = gather_positions(input, indices, rank)
+    return (values, indices) if return_indices else values
+
+
+@composite(arrays=("input",))
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """Means over output_size windows that cover the length evenly."""
+    return _adaptive_avg("adaptive_avg_pool1d", 1, input, output_size)
+
+
+@composite(arrays=("input",))
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """Means over output_size windows that cover the image evenly; None keeps a dimension."""
+    return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
+
+
+@composite(arrays=("input",))
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    """Means over output_size windows that cover the volume evenly; None keeps a dimension."""
+    return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
+
+
+@composite(arrays=("input",))
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over output_size windows that cover the length evenly; with return_indices, also where they lie."""
+    return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)
+
+
+@composite(arrays=("input",))
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over output_size windows that cover the image evenly; with return_indices, also where they lie."""
+    return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@composite(arrays=("input",))
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima over output_size windows that cover the volume evenly; with return_indices, also where they lie."""
+    return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
+
+
+def _nearest(size: int, out: int, scale: float, align: bool) -> np.ndarray:
+    at = np.minimum(np.floor(np.arange(out) * scale).astype(int), size - 1)
+    return np.eye(size)[at]
+
+
+def _linear(size: int, out: int, scale: float, align: bool) -> np.ndarray:
+    place = np.arange(out) * scale if align else np.maximum((np.arange(out) + 0.5) * scale - 0.5, 0)
+    low = np.minimum(np.floor(place).astype(int), size - 1)
+    part = np.minimum(place - low, 1.0)[:, None]
+    return np.eye(size)[low] * (1 - part) + np.eye(size)[np.minimum(low + 1, size - 1)] * part
+
+
+def _cubic(size: int, out: int, scale: float, align: bool) -> np.ndarray:
+    """Keys' cubic convolution with a = -0.75, its edges repeated."""
+    place = np.arange(out) * scale if align else (np.arange(out) + 0.5) * scale - 0.5
+    low = np.floor(place).astype(int)
+    a, matrix = -0.75, np.zeros((out, size))
+    for offset in range(-1, 3):
+        d = np.abs(place - low - offset)
+        near = ((a + 2) * d - (a + 3)) * d * d + 1
+        far = a * (((d - 5) * d + 8) * d - 4)
+        matrix += np.eye(size)[np.clip(low + offset, 0, size - 1)] * np.where(d <= 1, near, far)[:, None]
+    return matrix
+
+
+_RULES: dict[str, tuple[Callable[[int, int, float, bool], np.ndarray], int | None]] = {
+    "nearest": (_nearest, None),
+    "linear": (_linear, 1),
+    "bilinear": (_linear, 2),
+    "trilinear": (_linear, 3),
+    "bicubic": (_cubic, 2),
+}
+
+
+@composite(arrays=("input",))
+def interpolate(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool = False
+) -> Any:
+    """Resize (batch, channels, *space) to `size`, or by scale_factor.
+
+    Modes: "nearest", "linear", "bilinear", "trilinear", "bicubic", "area".
+    """
+    rank = len(shape_of(input)) - 2
+    space = shape_of(input)[2:]
+    if (size is None) == (scale_factor is None) or rank < 1:
+        raise ShapeError(f"interpolate: expected size or scale_factor and an input (batch, channels, ...), got {space}")
+    factors: list[Any] = [None] * rank
+    if size is None:
+        factors = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * rank
+        size = tuple(int(n * f) for n, f in zip(space, factors, strict=True))
+    size = _output_size("interpolate", space, size)
+    if mode == "area":
+        return _adaptive_avg("interpolate", rank, input, size)
+    rule, wanted = _RULES.get(mode, (None, None))
+    if rule is None or wanted not in (None, rank):
+        raise ValueError(f"interpolate: mode {mode!r} is not one for {rank} dimensions of space")
+    for axis, (n, o, f) in enumerate(zip(space, size, factors, strict=True), 2):
+        scale = (n - 1) / max(o - 1, 1) if align_corners and mode != "nearest" else 1 / f if f else n / o
+        if n != o or scale != 1:
+            input = _along(input, rule(n, o, scale, align_corners), axis)
+    return input

@@ -1,0 +1,101 @@
+"""Every script of examples/ runs, without a warning, and prints what it is there to show."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+ESSENTIAL = {
+    "analyse": [
+        r"  call_module\s+10",
+        r"  LayerNorm\s+3",
+        r"  blocks\.0\.up\s+1088",
+        r"  head\s+34",
+        r"  x by ",
+        r"The longest way from input to output has \d+ steps",
+    ],
+    "custom_tracer": [
+        r"Tracer: 11 nodes",
+        r"BlockTracer: 5 nodes",
+        r"OpenTracer: \d+ nodes",
+        r"  call_module    blocks\.0\n  call_module    blocks\.1",
+        r"  get_attr       project\.weight",
+        r"All three compute the same",
+    ],
+    "demo": [
+        r"def forward\(self, x\)",
+        r"hidden\s+call_module\s+hidden\s+demo\.py:\d+",
+        r"relu\s+call_function\s+relu\s+demo\.py:\d+\s+activation",
+        r"the result moves by at most 0\.0*[1-9]",
+        r"1 match",
+        r"silu",
+        r"graph \[[\d. ]+\]\nNumPy \[[\d. ]+\]",
+        r"equal results: True",
+        r"if x\.sum\(\) > 0",
+        r"weft\.script",
+    ],
+    "drop_dropout": [r"Dropped: dropout, layers_2", r"After:\n(?:(?!dropout)[^\0])*$", r"Two runs agree: True"],
+    "fold_conv_bn": [r"Modules left: Conv2d, Conv2d, BatchNorm2d", r"Same results to float32 rounding: True"],
+    "insert_prints": [
+        r"  centre     shape \(3, 1\)   mean \+5\.500",
+        r"The result is unchanged: True",
+        r"report\('spread', std\)",
+        r"Erased again, silent: True",
+    ],
+    "interpreter": [r"  call_module    _?0\s+\(32, 256\)", r"Same as the module: True", r"20 runs, [\d.]+ µs each"],
+    "relu_to_gelu": [
+        r"Swapped 3 relus",
+        r"Same as written by hand with gelu: True",
+        r"Unused module dropped: True",
+        r"The first gelu stands where act was",
+    ],
+    "sigmoid_to_tanh": [
+        r"After:\n(?:(?!sigmoid)[^\0])*Transformer",
+        r"gives (-?[\d.]+)\nInterpreter gives \1\nBy hand\s+\1",
+        r"The first graph is as it was: True",
+    ],
+    "trace_a_model": [
+        r"%param : \[num_users=1\] = get_attr\[target=param\]",
+        r"%linear : \[num_users=1\] = call_module\[target=linear\]",
+        r"linear = self\.linear\(add\)",
+        r"call_function\s+add",
+        r"what the module computes: True",
+        r"is a Module: True",
+        r"module's own: True",
+    ],
+}
+
+
+def test_every_example_is_listed() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(ESSENTIAL)
+
+
+@pytest.mark.parametrize("name", sorted(ESSENTIAL))
+def test_example(name: str, tmp_path: Path) -> None:
+    output = _run(name, tmp_path)
+    for pattern in ESSENTIAL[name]:
+        assert re.search(pattern, output), f"{pattern!r} is not in\n{output}"
+    assert "\033" not in output, "colour in a pipe"
+    assert list(tmp_path.iterdir()) == [], "files left behind"
+
+
+def test_the_demo_takes_a_few_seconds(tmp_path: Path) -> None:
+    start = time.perf_counter()
+    _run("demo", tmp_path)
+    assert time.perf_counter() - start < 10
+
+
+def _run(name: str, folder: Path) -> str:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
