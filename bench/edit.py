@@ -54,7 +54,7 @@ def whole_graph(nodes: int = 100_000) -> list[Row]:
         }
         rows = []
         for name, function in work.items():
-            taken = seconds(function, repeat=1)
+            taken = seconds(function, repeat=1, clock=time.perf_counter)
             rows.append(
                 Row(f"{name}, {nodes:,} nodes", f"{taken:.2f} s", "", "", f"<= {SECONDS:.0f} s", taken <= SECONDS)
             )
@@ -73,25 +73,25 @@ def _edit_times(nodes: int) -> dict[str, float]:
 
 
 def _one_round(graph: Any, middle: Any) -> dict[str, float]:
-    start = time.perf_counter()
+    start = time.thread_time()
     added = []
     for _ in range(EDITS):
         with graph.inserting_after(middle):
             added.append(graph.call_function(weft.sigmoid, (middle,)))
-    inserted = time.perf_counter()
+    inserted = time.thread_time()
     user = added[0]
     with graph.inserting_after(user):
         last = graph.call_function(weft.tanh, (user,))
-    replacing = time.perf_counter()
+    replacing = time.thread_time()
     for node in added[1:]:
         user.replace_all_uses_with(node)
         user = node
-    replaced = time.perf_counter()
+    replaced = time.thread_time()
     graph.erase_node(last)
-    erasing = time.perf_counter()
+    erasing = time.thread_time()
     for node in added:
         graph.erase_node(node)
-    erased = time.perf_counter()
+    erased = time.thread_time()
     spans = {"insert": inserted - start, "replace": replaced - replacing, "erase": erased - erasing}
     return {name: span / EDITS for name, span in spans.items()}
 

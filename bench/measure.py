@@ -22,14 +22,17 @@ class Row:
     met: bool | None = None
 
 
-def seconds(function: Callable[[], Any], repeat: int = 5) -> float:
-    """The best of several runs. The collector is on, as it is for users; the result is dropped outside the clock."""
+def seconds(function: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = time.thread_time) -> float:
+    """The best of several runs. The collector is on, as it is for users; the result is dropped outside the clock.
+
+    The clock counts the thread's own processor time: what is timed here runs in one thread, whatever else the machine does.
+    """
     best = float("inf")
     for _ in range(repeat):
         gc.collect()
-        start = time.perf_counter()
+        start = clock()
         result = function()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
         del result
     return best
 

@@ -1,4 +1,4 @@
-"""Tracing: time a node beside torch.fx and jax, and how time and memory grow with the program."""
+"""Tracing: time a node, beside torch.fx and jax."""
 
 from __future__ import annotations
 
@@ -9,33 +9,15 @@ import torch
 import torch.fx
 
 import weft
-from bench.measure import Row, allocated, seconds, show, side_by_side
+from bench.measure import Row, show, side_by_side
 from bench.programs import chain, resnet50
 
 SHARE = 1 / 6  # of torch.fx's time a node, at most
-SPREAD = 1.5  # between the cheapest and the dearest size, for growth to count as linear
 
 
 def against_peers() -> list[Row]:
     """One function of 10,000 operations, and ResNet-50, traced by each library."""
     return [*_function(10_000), *_module()]
-
-
-def growth() -> list[Row]:
-    """Time and memory a node, from a thousand nodes to two hundred thousand."""
-    sizes = (1_000, 10_000, 50_000, 100_000, 200_000)
-    programs = {n: chain(n, weft.relu) for n in sizes}
-    times = {
-        n: seconds(lambda f=f: weft.symbolic_trace(f), repeat=3 if n > 10_000 else 7) / n for n, f in programs.items()
-    }
-    bytes_ = {n: allocated(lambda f=f: weft.symbolic_trace(f)) / n for n, f in programs.items()}
-    rows = [Row(f"trace {n:,} nodes, each", f"{times[n] * 1e6:.2f} µs, {bytes_[n]:.0f} B") for n in sizes]
-    for what, values in (("time", times), ("memory", bytes_)):
-        spread = max(values.values()) / min(values.values())
-        rows.append(
-            Row(f"{what} a node, dearest size / cheapest", f"{spread:.2f}x", "", "", f"<= {SPREAD}x", spread <= SPREAD)
-        )
-    return rows
 
 
 def _function(ops: int) -> list[Row]:
@@ -101,4 +83,3 @@ def _row(what: str, ours: float, theirs: float, share: float | None) -> Row:
 
 if __name__ == "__main__":
     show("Tracing, time a node", against_peers())
-    show("Growth", growth())

@@ -7,7 +7,8 @@ import weft.fft as fft  # after the ops, whose own modules of these names must n
 import weft.linalg as linalg
 from weft import errors, nn, pytree, random
 from weft.autograd import Parameter, Tensor, tensor
-from weft.capture import PH, GraphAppendingTracer, Proxy, Tracer, replace_pattern, replace_pattern_with_filters, symbolic_trace, wrap
-from weft.graph import Graph, GraphModule, Interpreter, Node, Session, ShapeProp
+from weft.capture import PH, GraphAppendingTracer, Proxy, Tracer, symbolic_trace, wrap
+from weft.capture import replace_pattern, replace_pattern_with_filters
+from weft.graph import Graph, GraphModule, Interpreter, Node, Session, ShapeProp, load
 from weft.graph._effects import has_side_effect
 from weft import patterns

@@ -1,7 +1,7 @@
 """`Module`: parameters, buffers and submodules under names, with a `forward`; torch.nn.Module's everyday behaviour.
 
-A value is a parameter when its class says so (`_is_parameter = True`), so this file knows no tensor class. Tracing needs
-no patching: a call, and a read of anything registered, goes to the tracer of the current context when there is one.
+A value is a parameter when its class says so (`_is_parameter = True`), so this file knows no tensor class. Tracing
+needs no patching: a call, and a read of anything registered, goes to the tracer of the current context if there is one.
 
     class Scale(Module):
         def __init__(self, factor):
@@ -59,7 +59,6 @@ class Module:
 
     _is_container = False  # True where the module only holds others: tracing goes into it rather than stopping at it
 
-    _is_container = False  # whether symbolic tracing always looks inside, as into Sequential
     training: bool
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -146,7 +145,9 @@ class Module:
         elif "_modules" not in own:
             super().__setattr__(name, value)
         elif name in own["_buffers"]:
-            self._buffers[name] = _checked(name, value, "a buffer", lambda v: hasattr(v, "dtype") and hasattr(v, "shape"))
+            self._buffers[name] = _checked(
+                name, value, "a buffer", lambda v: hasattr(v, "dtype") and hasattr(v, "shape")
+            )
         elif name in own["_parameters"]:
             self._parameters[name] = _checked(name, value, "a Parameter", is_parameter)
         elif name in own["_modules"]:
@@ -170,7 +171,9 @@ class Module:
         own = self.__dict__
         if kind not in own:
             raise AttributeError(
-                f"cannot assign {name!r}: {type(self).__name__} has not called super().__init__() yet", name=name, obj=self
+                f"cannot assign {name!r}: {type(self).__name__} has not called super().__init__() yet",
+                name=name,
+                obj=self,
             )
         for place in (own, *(own[other] for other in _KINDS if other != kind)):
             place.pop(name, None)
@@ -218,7 +221,7 @@ class Module:
     def named_modules(
         self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and every one below it, with dotted names; a module shared under two names comes once."""
+        """The module itself and every one below it, with dotted names; a module shared under two names comes once."""
         memo = set() if memo is None else memo
         if remove_duplicate:
             if id(self) in memo:
@@ -230,7 +233,7 @@ class Module:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and every one below it."""
+        """The module itself and every one below it."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -282,7 +285,9 @@ class Module:
             child = found.__dict__["_modules"].get(part)
             if child is None:
                 where = type(found).__name__
-                raise AttributeError(f"get_submodule({target!r}): {where} has no submodule {part!r}", name=part, obj=found)
+                raise AttributeError(
+                    f"get_submodule({target!r}): {where} has no submodule {part!r}", name=part, obj=found
+                )
             found = child
         return found  # type: ignore[no-any-return]  # only modules are reached
 
@@ -299,7 +304,9 @@ class Module:
         owner = self.get_submodule(path)
         if name not in owner.__dict__[kind]:
             what = kind.strip("_").removesuffix("s")
-            raise AttributeError(f"{verb}({target!r}): {type(owner).__name__} has no {what} {name!r}", name=name, obj=owner)
+            raise AttributeError(
+                f"{verb}({target!r}): {type(owner).__name__} has no {what} {name!r}", name=name, obj=owner
+            )
         return owner.__dict__[kind][name]
 
     def num_parameters(self, trainable_only: bool = False) -> int:
@@ -467,7 +474,11 @@ def _misfit(name: str, old: Any, new: np.ndarray[Any, Any]) -> str | None:
 
 def _mismatch_message(owner: str, report: LoadReport, wrong: list[str]) -> str:
     lines = [f"load_state_dict: the state does not fit {owner}; nothing was changed"]
-    for label, names in (("missing", report.missing_keys), ("unexpected", report.unexpected_keys), ("does not fit", wrong)):
+    for label, names in (
+        ("missing", report.missing_keys),
+        ("unexpected", report.unexpected_keys),
+        ("does not fit", wrong),
+    ):
         if names:
             lines += [f"  {label}:", *(f"    {name}" for name in names)]
     return "\n".join(lines)

@@ -16,8 +16,8 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
-Position = tuple[CodeType, int, Any]
-"""(code object, offset of the instruction, Position of the caller or None)."""
+Position = tuple["CodeType | Location", int, Any]
+"""(code object, offset of the instruction, Position of the caller or None); in a loaded graph the Location itself."""
 
 _ASSIGNING = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 _PASSIVE = frozenset({"CACHE", "NOP", "EXTENDED_ARG", "COPY", "TO_BOOL", "RESUME", "NOT_TAKEN"})
@@ -79,6 +79,8 @@ def user_location() -> Location | None:
 def locate(position: Position, variable: str | None = None) -> Location:
     """Resolve a position to file, line, column, text and assigned variable (`variable`, where the caller knows better)."""
     code, offset, _ = position
+    if isinstance(code, Location):
+        return code
     line, end_line, start, end = _positions(code)[offset // 2]
     line = line or code.co_firstlineno
     raw = linecache.getline(code.co_filename, line)
@@ -106,16 +108,20 @@ def stack(position: Position | None) -> list[Location]:
     return found[::-1]
 
 
-def assigned_variable(code: CodeType, offset: int, item: int = 0) -> str | None:
+def assigned_variable(code: CodeType | Location, offset: int, item: int = 0) -> str | None:
     """The name the instruction's result is stored under straight away: `y = f(x)` and `self.h = f(x)` give y and self.h.
 
     Where the instruction unpacks (`a, b = f(x)`), `item` says which of the names is meant.
     """
+    if isinstance(code, Location):
+        return code.variable
     instructions, index = _instructions(code)
     at = index.get(offset)
     if at is None:
         return None
-    following = (i for i in instructions[at + 1 :] if i.opname not in _PASSIVE)
+    # By index: a slice would copy the rest of a long function for each of its calls.
+    rest = (instructions[i] for i in range(at + 1, len(instructions)))
+    following = (i for i in rest if i.opname not in _PASSIVE)
     wanted = item if instructions[at].opname == "UNPACK_SEQUENCE" else 0
     for instruction in following:
         names = _stored(instruction, following)

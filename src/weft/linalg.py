@@ -2,8 +2,8 @@
 
 >>> import numpy as np
 >>> import weft
->>> print(weft.linalg.det(np.array([[3.0, 1.0], [2.0, 4.0]])))
-10.0
+>>> print(weft.linalg.det(np.array([[2.0, 0.0], [1.0, 3.0]])))
+6.0
 """
 
 from __future__ import annotations

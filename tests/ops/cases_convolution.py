@@ -22,7 +22,7 @@ def terms(xs, ws, stride, padding, dilation, groups):
             yield (b, f // per_group * ws[1] + c, *place), (f, c, *tap), (b, f, *at)
 
 
-def convolution(x, w, stride, padding, dilation, groups=1):
+def conv(x, w, stride, padding, dilation, groups=1):
     space = [
         (n + lo + hi - d * (k - 1) - 1) // s + 1
         for n, k, s, (lo, hi), d in zip(x.shape[2:], w.shape[2:], stride, padding, dilation, strict=True)
@@ -33,14 +33,14 @@ def convolution(x, w, stride, padding, dilation, groups=1):
     return y
 
 
-def convolution_input(g, w, size, stride, padding, dilation, groups=1):
+def conv_input(g, w, size, stride, padding, dilation, groups=1):
     x = np.zeros((g.shape[0], w.shape[1] * groups, *size), np.result_type(g, w))
     for i, j, k in terms(x.shape, w.shape, stride, padding, dilation, groups):
         x[i] += g[k] * w[j]
     return x
 
 
-def convolution_weight(x, g, kernel, stride, padding, dilation, groups=1):
+def conv_weight(x, g, kernel, stride, padding, dilation, groups=1):
     w = np.zeros((g.shape[1], x.shape[1] // groups, *kernel), np.result_type(x, g))
     for i, j, k in terms(x.shape, w.shape, stride, padding, dilation, groups):
         w[j] += x[i] * g[k]
@@ -57,51 +57,49 @@ FORMS = [
 ]
 for xs, ws, how in FORMS:
     x, w = normal(*xs), normal(*ws, seed=1)
-    y = convolution(x, w, *how)
+    y = conv(x, w, *how)
     g = normal(*y.shape, seed=2)
-    case("convolution", x, w, *how, ref=convolution)
-    case("convolution_input", g, w, xs[2:], *how, ref=convolution_input)
-    case("convolution_weight", x, g, ws[2:], *how, ref=convolution_weight)
+    case("conv", x, w, *how, ref=conv)
+    case("conv_input", g, w, xs[2:], *how, ref=conv_input)
+    case("conv_weight", x, g, ws[2:], *how, ref=conv_weight)
 
 PLAIN = ((1,), ((0, 0),), (1,))
-case("convolution", normal(1, 1, 3, dtype=complex), normal(2, 1, 2, dtype=complex), *PLAIN, ref=convolution)
+case("conv", normal(1, 1, 3, dtype=complex), normal(2, 1, 2, dtype=complex), *PLAIN, ref=conv)
 case(
-    "convolution_input",
+    "conv_input",
     normal(1, 2, 2, dtype=complex),
     normal(2, 1, 2, dtype=complex),
     (3,),
     *PLAIN,
-    ref=convolution_input,
+    ref=conv_input,
 )
 case(
-    "convolution_weight",
+    "conv_weight",
     normal(1, 1, 3, dtype=complex),
     normal(1, 2, 2, dtype=complex),
     (2,),
     *PLAIN,
-    ref=convolution_weight,
+    ref=conv_weight,
 )
-case("convolution", normal(0, 1, 3), normal(2, 1, 2), *PLAIN, ref=convolution)
-case("convolution_input", normal(0, 2, 2), normal(2, 1, 2), (3,), *PLAIN, ref=convolution_input)
-case("convolution_weight", normal(0, 1, 3), normal(0, 2, 2), (2,), *PLAIN, ref=convolution_weight)
-case("convolution", integers(-9, 9, 1, 2, 4), integers(-9, 9, 3, 2, 2), *PLAIN, ref=convolution)
+case("conv", normal(0, 1, 3), normal(2, 1, 2), *PLAIN, ref=conv)
+case("conv_input", normal(0, 2, 2), normal(2, 1, 2), (3,), *PLAIN, ref=conv_input)
+case("conv_weight", normal(0, 1, 3), normal(0, 2, 2), (2,), *PLAIN, ref=conv_weight)
+case("conv", integers(-9, 9, 1, 2, 4), integers(-9, 9, 3, 2, 2), *PLAIN, ref=conv)
 case(
-    "convolution",
+    "conv",
     normal(1, 2, 4, dtype=np.float32),
     normal(3, 2, 2, dtype=np.float32),
     *PLAIN,
-    ref=convolution,
+    ref=conv,
     _rtol=1e-4,
 )
 
 
 def at_half(x, w, *how):
-    return convolution(x.astype(float), w.astype(float), *how).astype(np.float16)
+    return conv(x.astype(float), w.astype(float), *how).astype(np.float16)
 
 
-case(
-    "convolution", normal(1, 2, 4, dtype=np.float16), normal(3, 2, 2, dtype=np.float16), *PLAIN, ref=at_half, _rtol=1e-2
-)
+case("conv", normal(1, 2, 4, dtype=np.float16), normal(3, 2, 2, dtype=np.float16), *PLAIN, ref=at_half, _rtol=1e-2)
 
 
 def correlated(x, w, bias=None):
@@ -119,7 +117,7 @@ def looped(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1):
     else:
         pads = (0,) * rank if padding == "valid" else padding if isinstance(padding, tuple) else (padding,) * rank
         pairs = [(p, p) for p in pads]
-    y = convolution(x, w, stride, pairs, dilation, groups)
+    y = conv(x, w, stride, pairs, dilation, groups)
     return y if bias is None else y + bias.reshape((-1,) + (1,) * rank)
 
 

@@ -23,6 +23,21 @@ def _rsqrt(x: Any) -> Any:
     return np.power(np.sqrt(x), np.array(-1, np.sqrt(x).dtype))
 
 
+def _whole(ufunc: Any) -> Any:
+    """Integers are whole already, and stay integers; in NumPy only since 2.1."""
+    return lambda x: np.array(x) if np.asarray(x).dtype.kind in "biu" else ufunc(x)
+
+
+def _sinc(x: Any) -> Any:
+    """NumPy's, but for a float16 0, by which older releases divide."""
+    y = np.sinc(x)
+    return np.where(np.asarray(x) == 0, np.ones((), y.dtype), y)
+
+
+REFERENCES["floor"] = _whole(np.floor)
+REFERENCES["ceil"] = _whole(np.ceil)
+REFERENCES["trunc"] = _whole(np.trunc)
+REFERENCES["sinc"] = _sinc
 REFERENCES["erf"] = _scipy(scipy.special.erf)
 REFERENCES["erfc"] = _scipy(scipy.special.erfc)
 REFERENCES["rsqrt"] = _rsqrt

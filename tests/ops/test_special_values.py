@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 from tape import Traced, gradients
 
 import weft
@@ -133,6 +134,14 @@ def test_float16_statistics_do_not_overflow() -> None:
     x = np.array([-300.0, 300.0] * 500, np.float16)
     assert weft.std(x).dtype == np.float16 and weft.std(x) == 300
     assert weft.mean(np.full(1000, 100, np.float16)) == 100
+
+
+def test_slope_of_sinc_is_a_bessel_function() -> None:
+    x = np.concatenate([np.geomspace(1e-9, 3, 200), [0.0299999, 0.0300001]])
+    (got,) = slopes(weft.sinc, x.tolist())
+    expected = -np.pi * scipy.special.spherical_jn(1, np.pi * x)
+    # Where the series ends, cos(pi x) - sinc(x) has lost three of sixteen digits.
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15)
 
 
 def test_sinc_of_half_precision_at_zero() -> None:

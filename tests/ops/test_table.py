@@ -11,7 +11,7 @@ from tape import Traced, gradients
 
 import weft
 from weft.errors import NotDifferentiable
-from weft.ops import TABLE, spec_of
+from weft.ops import TABLE, Spec, spec_of
 from weft.ops._families import Reals
 
 CASES = load_all()
@@ -75,6 +75,23 @@ def test_shape_rule(case: Case) -> None:
     names = list(op.__signature__.parameters)
     abstract = [spec_of(a) if n in op.arrays else a for n, a in zip(names, arguments, strict=True)]
     assert _plain(op.infer(*abstract)) == _plain(result)
+
+
+@pytest.mark.parametrize("case", [c for c in EVERY if c.infer and c.grad], ids=lambda c: c.name)
+def test_derivative_rules_need_shapes_only(case: Case) -> None:
+    """A rule runs on Specs as on arrays, and gives a gradient of the argument's shape and dtype."""
+    op = TABLE[case.op]
+    if op.composite:
+        return
+    names = list(op.__signature__.parameters)
+    arguments = op.bind(case.args, case.kwargs)
+    abstract = [spec_of(a) if n in op.arrays else a for n, a in zip(names, arguments, strict=True)]
+    y = op.infer(*abstract)
+    for name, rule in zip(op.arrays, op.vjp, strict=True):
+        x = abstract[names.index(name)]
+        floats = [isinstance(v, Spec) and v.dtype.kind in "fc" for v in (x if isinstance(x, list | tuple) else [x])]
+        if floats and all(floats) and not isinstance(rule, NotDifferentiable):
+            assert _plain(spec_of(op.gradient(name, y, y, abstract))) == _plain(x)
 
 
 @pytest.mark.parametrize("case", [c for c in EVERY if c.grad], ids=lambda c: c.name)

@@ -17,14 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from weft.ops import Op, op_of
 from weft.ops._methods import Methods
-from weft.ops._op import TABLE
+from weft.ops._op import TABLE, Op, op_of
 
 Array = np.ndarray[Any, Any]
 Flag = bool  # `bool` itself is a method's name in Methods
 
 _UNSAID = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))  # dtypes that repr leaves out
+# NumPy functions that ask about values rather than compute with them: no derivative is lost in the answer.
+_ABOUT = frozenset(
+    {np.allclose, np.array2string, np.array_equal, np.array_equiv, np.array_repr, np.array_str, np.can_cast}
+    | {np.iscomplexobj, np.isrealobj, np.may_share_memory, np.ndim, np.result_type, np.save, np.savez, np.shape}
+    | {np.shares_memory, np.size}
+)
 
 
 class Tensor(Methods):
@@ -47,12 +52,12 @@ class Tensor(Methods):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read-only here
         """The length of each dimension."""
-        return self._array.shape
+        return self._array.shape  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]  # read-only here
         """The type of the elements."""
-        return self._array.dtype
+        return self._array.dtype  # type: ignore[no-any-return]
 
     @property
     def device(self) -> str:
@@ -98,7 +103,7 @@ class Tensor(Methods):
         # Called again rather than evaluated, so that what is left (arrays, or Specs beside them) finds its answer.
         return _wrap(op(*_unwrap(args), **_unwrap(kwargs)))
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = op_of(ufunc)
         if op is None or method != "__call__" or kwargs:
             raise _no_op(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), kwargs)
@@ -106,6 +111,8 @@ class Tensor(Methods):
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         op = op_of(func)
+        if op is None and func in _ABOUT:
+            return func(*_unwrap(args), **_unwrap(kwargs))
         if op is None:
             raise _no_op(f"{func.__module__}.{func.__name__}", {})
         return op(*args, **kwargs)
@@ -206,7 +213,11 @@ class Tensor(Methods):
         return f"tensor({text}{size}{dtype}{', requires_grad=True' if self._requires_grad else ''})"
 
     def __format__(self, spec: str) -> str:
-        return repr(self) if self.shape and not spec else format(self._array.item() if not self.shape else self._array, spec)
+        return (
+            repr(self)
+            if self.shape and not spec
+            else format(self._array.item() if not self.shape else self._array, spec)
+        )
 
 
 class Parameter(Tensor):
@@ -262,7 +273,9 @@ def _wrap(value: Any) -> Any:
 
 def _no_op(name: str, kwargs: dict[str, Any]) -> TypeError:
     given = f" with {', '.join(kwargs)}" if kwargs else ""
-    return TypeError(f"{name}{given} has no weft op, so it does not take a Tensor; pass t.numpy(), or use weft's function")
+    return TypeError(
+        f"{name}{given} has no weft op, so it does not take a Tensor; pass t.numpy(), or use weft's function"
+    )
 
 
 def _rebuild(cls: type[Tensor], array: Array, requires_grad: Flag, grad: Any, extra: dict[str, Any]) -> Tensor:

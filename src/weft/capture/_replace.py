@@ -100,7 +100,10 @@ def replace_pattern_with_filters(
         return fits and (where is None or where(match))
 
     def replacement_for(match: InternalMatch) -> Graph:
-        return graph_of(replacement_callback(match, original, pattern_graph)) if fixed is None else fixed  # type: ignore[misc]
+        if fixed is not None:
+            return fixed
+        assert replacement_callback is not None
+        return graph_of(replacement_callback(match, original, pattern_graph))
 
     return _replace(
         gm,
@@ -155,8 +158,9 @@ def _check_restrictions(function: Any, graph: Graph) -> None:
         return
     for node in graph.find_nodes(op="placeholder"):
         annotation = written[node.target].annotation if node.target in written else None
-        lost = isinstance(annotation, str) and not isinstance(node.type, Restriction)
-        if lost and re.fullmatch(r"(\w+\.)*(constant|value|number)", annotation):
+        if not isinstance(annotation, str) or isinstance(node.type, Restriction):
+            continue
+        if re.fullmatch(r"(\w+\.)*(constant|value|number)", annotation):
             raise GraphError(
                 f"the annotation {annotation!r} of {node.target!r} could not be evaluated",
                 help="import weft.patterns at the top of the module, or give the condition in guards",

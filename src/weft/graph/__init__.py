@@ -1,11 +1,13 @@
 """The graph: nodes, editing, checking, printing, running and saving. See `Graph` and `Node`."""
 
+from weft.graph._folder import read_state
 from weft.graph._graph import Graph
 from weft.graph._inputs import Inputs
 from weft.graph._interpreter import Interpreter
+from weft.graph._load import load
 from weft.graph._module import GraphModule
 from weft.graph._node import Node, Origin
 from weft.graph._session import Session
 from weft.graph._shapes import ShapeProp
 
-__all__ = ["Graph", "GraphModule", "Inputs", "Interpreter", "Node", "Origin", "Session", "ShapeProp"]
+__all__ = ["Graph", "GraphModule", "Inputs", "Interpreter", "Node", "Origin", "Session", "ShapeProp", "load", "read_state"]

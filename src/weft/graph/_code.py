@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.errors import GraphError
 from weft.graph._inputs import Inputs
-from weft.graph._literals import Literals, is_name
+from weft.graph._literals import Literals, is_name, is_variable
 from weft.graph._node import Node
 from weft.graph._print import known_type, one_line
 from weft.pytree import LEAF
@@ -72,7 +72,7 @@ def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = Fals
 
 class _Writer:
     def __init__(self, graph: Graph, root_module: str, verbose: bool) -> None:
-        if not is_name(root_module):
+        if not is_variable(root_module):
             raise GraphError(f"python_code: {root_module!r} cannot name a parameter")
         self.graph = graph
         self.root = root_module
@@ -140,7 +140,7 @@ class _Writer:
         """Parameters as the user wrote them, and the line that flattens them."""
         if inputs.leaf_count != len(self.placeholders):
             raise GraphError(
-                f"python_code: {len(self.placeholders)} placeholders do not fit a signature of {inputs.leaf_count} leaves",
+                f"python_code: {len(self.placeholders)} placeholders, but a signature of {inputs.leaf_count} leaves",
                 help="set graph.signature to None to make every placeholder a parameter",
             )
         remaining = iter(self.placeholders)
@@ -153,7 +153,7 @@ class _Writer:
                 annotation, default, stars = node.type, _default(node), _stars(node)
             elif inputs.trees[number] == LEAF:
                 default = inputs.constants[positions[0]]
-            if not is_name(name) or name == self.root:
+            if not is_variable(name) or name == self.root:
                 raise GraphError(f"python_code: {inputs.names[number]!r} cannot name a parameter")
             described.append((stars + name, annotation, default, name))
         parameters: list[str] = []
@@ -181,14 +181,14 @@ class _Writer:
         seen: dict[str, Node] = {}
         targets: dict[str, Node] = {}
         for node in self.nodes:
-            if not is_name(node.name) or node.name == self.root:
+            if not is_variable(node.name) or node.name == self.root:
                 raise GraphError(f"python_code: {node.name!r} cannot name a variable", help="rename the node")
             if node.name in seen:
                 raise GraphError(f"python_code: two nodes are named {node.name!r}", help="rename one of them")
             seen[node.name] = node
         for node in self.placeholders:
             target = node.target.lstrip("*") if isinstance(node.target, str) else node.target
-            if not is_name(target):
+            if not is_variable(target):
                 raise GraphError(f"python_code: placeholder {node.name}: {node.target!r} cannot name a parameter")
             if target in targets:
                 raise GraphError(
@@ -208,12 +208,18 @@ class _Writer:
         annotation = "" if node.type is None else f" : {self.literal.annotation(node.type)}"
         return f"{node.name}{annotation} = {self._expression(node)}"
 
+    @staticmethod
+    def _is_item_write(node: Node) -> bool:
+        """Whether the node is written `x[i] = v`."""
+        args = node.args
+        return node.target is operator.setitem and len(args) == 3 and isinstance(args[0], Node) and not node.kwargs
+
     def _write_in_place(self, node: Node) -> str | None:
         """`x[i] = v` and `x += y`, which are statements; None for any other call."""
         args, target = node.args, node.target
-        if target is operator.setitem and len(args) == 3:
+        if self._is_item_write(node):
             value = f";  {node.name} = None" if node.users else ""
-            return f"{self._receiver(args[0])}[{self.literal.subscript(args[1])}] = {self.literal(args[2])}{value}"
+            return f"{args[0].name}[{self.literal.subscript(args[1])}] = {self.literal(args[2])}{value}"
         sign = _IN_PLACE.get(target) if len(args) == 2 and _hashable(target) else None
         if sign is None:
             return None
@@ -243,8 +249,8 @@ class _Writer:
         if len(args) == 2:
             if target in _INFIX:
                 return f"{self._operand(args[0])} {_INFIX[target]} {self._operand(args[1])}"
-            if target is operator.getitem:
-                return f"{self._receiver(args[0])}[{self.literal.subscript(args[1])}]"
+            if target is operator.getitem and isinstance(args[0], Node):
+                return f"{args[0].name}[{self.literal.subscript(args[1])}]"
             if target is getattr and is_name(args[1]):
                 return self._attribute(self._receiver(args[0]), args[1])
             if target is operator.contains:
@@ -302,7 +308,7 @@ class _Writer:
             seen.update(node._input_nodes)
             if node.op in ("placeholder", "output"):
                 continue
-            if not node.users and not (node.op == "call_function" and node.target is operator.setitem):
+            if not node.users and not self._is_item_write(node):
                 names.append(node.name)
             released[node] = names
         return released

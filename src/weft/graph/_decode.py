@@ -24,7 +24,8 @@ from weft.graph._encode import DTYPES, MAX_DEPTH
 from weft.graph._inputs import Inputs
 from weft.graph._node import Node
 from weft.graph._trusted import Allowed, check_name
-from weft.ops import Op, Spec
+from weft.ops._op import Op
+from weft.ops._spec import Spec
 from weft.pytree import LEAF, Tree
 
 Array = np.ndarray[Any, Any]
@@ -119,12 +120,12 @@ class Decoder:
             origin, parts = row(content, 2, "a generic type")
             inner = [self.annotation(part, depth + 1) for part in expect(parts, list, "the parts of a type")]
             return types.GenericAlias(self._class(origin), tuple(inner))
-        if tag == "union":
-            inner = [self.annotation(part, depth + 1) for part in expect(content, list, "the parts of a type")]
-            if len(inner) < 2 or not all(isinstance(part, (type, types.GenericAlias, types.UnionType)) for part in inner):
-                refuse("a union of things that are not types")
-            return functools.reduce(operator.or_, inner)
-        refuse("a type annotation of unknown form")
+        if tag != "union":
+            refuse("a type annotation of unknown form")
+        inner = [self.annotation(part, depth + 1) for part in expect(content, list, "the parts of a type")]
+        if len(inner) < 2 or not all(isinstance(part, (type, types.GenericAlias, types.UnionType)) for part in inner):
+            refuse("a union of things that are not types")
+        return functools.reduce(operator.or_, inner)
 
     def _class(self, name: Any) -> Any:
         found = self.allowed.find(name, refuse)

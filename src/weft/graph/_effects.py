@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from weft.ops import Op
+from weft.ops._op import Op
 
 if TYPE_CHECKING:
     from weft.graph._node import Node

@@ -23,7 +23,8 @@ from weft._module import as_array
 from weft.graph._inputs import Inputs
 from weft.graph._node import Node
 from weft.graph._trusted import name_of
-from weft.ops import Op, Spec
+from weft.ops._op import Op
+from weft.ops._spec import Spec
 from weft.pytree import Tree
 
 Array = np.ndarray[Any, Any]
@@ -31,8 +32,8 @@ MAX_DEPTH = 100  # of containers inside each other
 EXACT = 1 << 63  # integers from here on are written as text
 
 DTYPES = frozenset(
-    np.dtype(kind).newbyteorder(order).str
-    for kind in ("?", "b", "B", "h", "H", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
+    np.dtype(order + kind).str
+    for kind in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
     for order in "<>"
 )
 
@@ -50,6 +51,7 @@ class Encoder:
         self.ops: set[str] = set()
         self._keys: dict[int, Any] = {}
         self._tensor_numbers: dict[int, int] = {}
+        self._names: dict[int, str] = {}
         self._keep: list[Any] = []  # what ids were taken of lives as long as they are used
         self.hint = "array"  # what the next arrays are called
         self.numbers: Mapping[Node, int] = {}  # the nodes a value may refer to
@@ -85,7 +87,11 @@ class Encoder:
 
     def name(self, function: Any) -> str:
         """A function or class by name."""
-        name = name_of(function, _refuse)
+        known = self._names.get(id(function))
+        if known is not None:
+            return known
+        name = self._names[id(function)] = name_of(function, _refuse)
+        self._keep.append(function)
         if isinstance(function, Op):
             self.ops.add(function.name)
         return name
@@ -208,7 +214,7 @@ def _scalar(encoder: Encoder, value: np.generic, depth: int) -> Any:
 
 
 def _enum(encoder: Encoder, value: enum.Enum, depth: int) -> Any:
-    if value.name is None or type(value).__members__.get(value.name) is not value:
+    if type(value).__members__.get(str(value.name)) is not value:  # a combination of flags has none
         raise Unsupported(f"{value!r} has no name of its own")
     return {"enum": [encoder.name(type(value)), value.name]}
 

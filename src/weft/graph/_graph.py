@@ -17,8 +17,10 @@ The list is doubly linked: inserting, moving and erasing a node takes constant t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import Any
 
 from weft.errors import GraphError
@@ -290,6 +292,26 @@ class Graph:
     def process_outputs(self, out: Any) -> Any:
         """The result for what the output node gives: the same, since outputs keep their structure in the graph."""
         return out
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file that holds data only; `weft.load` reads it."""
+        from weft.graph._save import save
+
+        save(self, path)
+
+    # Pictures are made in a room above this one, which is therefore imported by name and only when asked for.
+
+    def to_dot(self) -> str:
+        """The graph in the language of Graphviz."""
+        return str(import_module("weft.view").to_dot(self))
+
+    def to_svg(self) -> str:
+        """The graph as an SVG picture; needs `pip install weft[view]`."""
+        return str(import_module("weft.view").to_svg(self))
+
+    def _repr_svg_(self) -> str | None:
+        picture: str | None = import_module("weft.view").repr_svg(self)
+        return picture
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         from weft.graph._pickle import duplicate

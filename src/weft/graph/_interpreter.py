@@ -26,7 +26,7 @@ _PLAIN = frozenset({int, float, bool, str, complex, type(None)})
 
 
 class Interpreter:
-    """Runs the graph of a GraphModule. A value is dropped after its last use unless `garbage_collect_values` is False."""
+    """Runs the graph of a GraphModule. Values are dropped after their last use unless told otherwise."""
 
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         self.module = module
@@ -157,7 +157,8 @@ def values_of(a: Any, env: Mapping[Node, Any], user: Node) -> Any:
             return env[a]
         except KeyError:
             raise GraphError(
-                f"{user.name} reads {a.name}, which has no value", help="graph.lint() tells what is wrong with the graph"
+                f"{user.name} reads {a.name}, which has no value",
+                help="graph.lint() tells what is wrong with the graph",
             ) from None
     if kind in _PLAIN:
         return a

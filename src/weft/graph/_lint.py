@@ -7,12 +7,11 @@ violation is raised as a `GraphError` that names the nodes and, where known, the
 
 from __future__ import annotations
 
-import keyword
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from weft._module import Module
 from weft.errors import GraphError
-from weft.graph._arguments import nodes_in
+from weft.graph._literals import is_variable
 from weft.graph._node import KINDS, Node
 from weft.graph._order import topological_order
 from weft.graph._print import described, format_value
@@ -20,16 +19,19 @@ from weft.graph._print import described, format_value
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
 
+Inputs = dict[Node, dict[Node, None]]
+"""What each node of the list reads."""
+
 
 def lint(graph: Graph) -> None:
     """Check a graph; raises GraphError at the first thing that is wrong."""
     nodes = _walk(graph)
-    members = set(nodes)
+    inputs = {node: node._input_nodes for node in nodes}
     _check_names(nodes)
     for node in nodes:
         _check_target(node)
-        _check_edges(graph, node, members)
-    _check_order(graph, nodes)
+        _check_edges(graph, node, inputs)
+    _check_order(graph, inputs)
     _check_inputs_and_output(nodes)
     if graph._table is not None:
         _check_table(graph, nodes)
@@ -80,7 +82,7 @@ def _check_names(nodes: list[Node]) -> None:
     seen: dict[str, Node] = {}
     for node in nodes:
         name: Any = node.name
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        if not is_variable(name):
             _fail(f"{name!r} is not a legal name for a node", node, "use letters, digits and underscores")
         other = seen.setdefault(name, node)
         if other is not node:
@@ -100,7 +102,7 @@ def _check_target(node: Node) -> None:
         _fail(f"{node._op} {node.name}: the target must be a string, got {type(target).__name__} {target!r}", node)
     if node._op == "placeholder":
         bare = target.removeprefix("**") if target.startswith("**") else target.removeprefix("*")
-        if not bare.isidentifier() or keyword.iskeyword(bare):
+        if not is_variable(bare):
             _fail(f"placeholder {node.name}: {target!r} cannot name a parameter", node)
         if len(node._args) > 1 or node._kwargs:
             _fail(
@@ -112,30 +114,26 @@ def _check_target(node: Node) -> None:
         _fail(f"output {node.name} takes one value, got {format_value(node._args)}", node)
 
 
-def _check_edges(graph: Graph, node: Node, members: set[Node]) -> None:
-    real = dict.fromkeys(nodes_in((node._args, node._kwargs)))
-    if real.keys() != node._input_nodes.keys():
-        wrong = ", ".join(one.name for one in real.keys() ^ node._input_nodes.keys())
-        _fail(f"the inputs of {node.name} are not those in its arguments: {wrong}", node)
-    for one in real:
+def _check_edges(graph: Graph, node: Node, inputs: Inputs) -> None:
+    for one in inputs[node]:
         if one.graph is not graph:
             help = "map inputs with arg_transform when copying nodes from another graph"
             _fail(f"{node.name} reads {one.name}, which belongs to another graph", node, help)
-        if one._erased or one not in members:
+        if one._erased or one not in inputs:
             what = "has been erased" if one._erased else "is not in the list"
             _fail(f"{node.name} reads {one.name}, which {what}", node, "replace its uses before erasing a node")
         if node not in one.users:
             _fail(f"{node.name} reads {one.name} but is not among its users", node)
     for user in node.users:
-        if user.graph is not graph or user not in members:
+        if user.graph is not graph or user not in inputs:
             _fail(f"{node.name} has the user {user.name}, which is not in the graph", node)
-        if node not in user._input_nodes:
+        if node not in inputs[user]:
             _fail(f"{node.name} has the user {user.name}, which does not read it", node)
 
 
-def _check_order(graph: Graph, nodes: list[Node]) -> None:
-    for node in nodes:
-        for one in node._input_nodes:
+def _check_order(graph: Graph, inputs: Inputs) -> None:
+    for node, read in inputs.items():
+        for one in read:
             if one._label >= node._label:
                 topological_order(graph)  # a cycle is the clearer error
                 help = f"move it: {node.name}.append(…), {one.name}.prepend(…), or rebuild in graph.topological_order()"
@@ -184,24 +182,21 @@ def _check_table(graph: Graph, nodes: list[Node]) -> None:
 def _check_owner(graph: Graph, nodes: list[Node]) -> None:
     checked: set[tuple[str, str]] = set()
     for node in nodes:
-        if node._op not in ("get_attr", "call_module") or (node._op, node._target) in checked:
+        target = str(node._target)
+        if node._op not in ("get_attr", "call_module") or (node._op, target) in checked:
             continue
-        checked.add((node._op, node._target))
-        value = graph.owning_module
-        for at, part in enumerate(node._target.split(".")):
-            owner, value = value, getattr(value, part, _MISSING)
+        checked.add((node._op, target))
+        if node._op == "get_attr" and target in graph.constants:
+            continue
+        value, path = graph.owning_module, "the owning module"
+        for part in target.split("."):
+            owner, value = f"{path} ({type(value).__name__})", getattr(value, part, _MISSING)
             if value is _MISSING:
-                if node._op == "get_attr" and node._target in graph.constants:
-                    break
-                path = ".".join(node._target.split(".")[:at]) or "the owning module"
-                _fail(
-                    f"{node._op} {node.name}: {node._target!r} does not exist: {path} ({type(owner).__name__}) has no {part!r}",
-                    node,
-                    "add it to the module, or erase the node",
-                )
-        else:
-            if node._op == "call_module" and not isinstance(value, Module):
-                _fail(f"call_module {node.name}: {node._target!r} is a {type(value).__name__}, not a Module", node)
+                help = "add it to the module, or erase the node"
+                _fail(f"{node._op} {node.name}: {target!r} does not exist: {owner} has no {part!r}", node, help)
+            path = part
+        if node._op == "call_module" and not isinstance(value, Module):
+            _fail(f"call_module {node.name}: {target!r} is a {type(value).__name__}, not a Module", node)
 
 
 _MISSING: Any = object()

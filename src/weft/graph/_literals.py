@@ -16,6 +16,7 @@ import math
 import re
 import sys
 import types
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 from weft.graph._names import snake_case
 from weft.graph._node import Node
 from weft.graph._print import where_defined
-from weft.ops import Op
+from weft.ops._op import Op
 
 # Libraries whose functions are written as they are imported; the functions of others are bound by value.
 _LIBRARIES = frozenset({"weft", "numpy", "scipy", "math", "cmath", "operator"})
@@ -129,7 +130,7 @@ class Literals:
 
     def _enum(self, value: enum.Enum) -> str:
         cls = self.function(type(value))
-        name = value.name
+        name: Any = value.name  # None for a combination of flags
         if isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name) and type(value)[name] is value:
             return f"{cls}.{name}"
         return f"{cls}({self(value.value)})"
@@ -193,11 +194,11 @@ class Literals:
             return repr(annotation)
         if annotation is None or annotation is type(None):
             return "None"
-        if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
-            return self.function(annotation)
-        if isinstance(annotation, types.GenericAlias):
+        if isinstance(annotation, types.GenericAlias):  # list[int], which also passes for a type
             inner = ", ".join("..." if arg is ... else self.annotation(arg) for arg in annotation.__args__)
             return f"{self.annotation(annotation.__origin__)}[{inner or '()'}]"
+        if isinstance(annotation, type):
+            return self.function(annotation)
         if isinstance(annotation, types.UnionType):
             return " | ".join(self.annotation(arg) for arg in annotation.__args__)
         return self.bound(annotation, "_type")
@@ -228,12 +229,16 @@ def _reached(module: str, path: list[str]) -> Any:
     return found
 
 
-def is_name(text: Any) -> bool:
-    """Whether text can stand as a plain name in code: after a dot, or before `=` in a call, inside a class too."""
+def is_variable(text: Any) -> bool:
+    """Whether text can name a variable or parameter. Python normalises other spellings of a letter, so they cannot."""
     return (
         isinstance(text, str)
         and text.isidentifier()
         and not keyword.iskeyword(text)
-        # Python renames __private names inside a class.
-        and not (text.startswith("__") and not text.endswith("__"))
+        and (text.isascii() or unicodedata.is_normalized("NFKC", text))
     )
+
+
+def is_name(text: Any) -> bool:
+    """Whether text can stand after a dot, or before `=` in a call; inside a class Python renames __private names there."""
+    return is_variable(text) and not (text.startswith("__") and not text.endswith("__"))

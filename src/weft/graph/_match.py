@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft import pytree
 from weft.errors import GraphError
 from weft.graph._arguments import nodes_in
 from weft.graph._graph import Graph
 from weft.graph._node import Node
 from weft.graph._same import Spellings, parts_of, same_constant
-from weft.graph._subgraph import reentry
+from weft.graph._subgraph import leaves_of, reentry
 from weft.graph._wildcards import OneOf, Restriction
 
-_Pending = tuple[Any, Any, "_Pending"] | None  # type: ignore[misc]  # a linked list: pattern part, graph part, the rest
+_Pending = tuple[Any, Any, "_Pending"] | None  # a linked list: pattern part, graph part, the rest
 
 
 @dataclass
@@ -244,7 +243,7 @@ class SubgraphMatcher:
 
 
 def _outputs_of(pattern: Graph) -> list[Node]:
-    leaves = pytree.leaves_of(pattern.output_node().args[0])
+    leaves = leaves_of(pattern.output_node().args[0])
     for leaf in leaves:
         if not isinstance(leaf, Node) or leaf.op == "placeholder":
             raise GraphError(

@@ -13,6 +13,7 @@ import os
 import weakref
 from collections.abc import Mapping
 from copy import copy, deepcopy
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -90,7 +91,7 @@ class GraphModule(Module):
             filename = self.__dict__["_filename"] = f"<weft {type(self).__name__.strip('<>')} {next(_numbers)}>"
             weakref.finalize(self, linecache.cache.pop, filename, None)
         scope = dict(generated.globals)
-        exec(compile(generated.src, filename, "exec"), scope)
+        exec(compile(generated.src, filename, "exec", dont_inherit=True), scope)
         # No modification time: linecache then never looks for the file on disk.
         linecache.cache[filename] = (len(generated.src), None, generated.src.splitlines(keepends=True), filename)
         function: FunctionType = scope["forward"]
@@ -131,14 +132,24 @@ class GraphModule(Module):
         }
         text = readable(type(self).__name__, self._graph.python_code("self", verbose=True).src, nested)
         if print_output:
-            print(text)  # noqa: T201  # what the function is for
+            print(text)
         return text
 
     def to_folder(self, folder: str | os.PathLike[str], module_name: str = "FxModule") -> None:
-        """Write a package with a class `module_name` in Python and its state in safetensors; importing it needs weft alone."""
+        """Write a package: a class `module_name` in Python, its state in safetensors. Importing it needs weft alone."""
         from weft.graph._folder import to_folder
 
         to_folder(self, folder, module_name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write graph, parameters and submodules to a file that holds data only; `weft.load` reads it."""
+        from weft.graph._save import save
+
+        save(self, path)
+
+    def _repr_html_(self) -> str:
+        # By name: the room of pictures stands above this one.
+        return str(import_module("weft.view").repr_html(self))
 
     # Submodules
 
@@ -187,7 +198,9 @@ class GraphModule(Module):
 
     def __copy__(self) -> GraphModule:
         copied = _blank(type(self))
-        held = {k: copy(v) if isinstance(v, (dict, set)) else v for k, v in self.__dict__.items() if k not in _GENERATED}
+        held = {
+            k: copy(v) if isinstance(v, (dict, set)) else v for k, v in self.__dict__.items() if k not in _GENERATED
+        }
         copied.__dict__.update(held)
         copied.graph = self._graph
         return copied
@@ -239,7 +252,7 @@ def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> No
         for part in prefix:
             child = owner._modules.get(part)
             if child is None:
-                owner.add_module(part, child := Module())
+                owner.add_module(part, child := Module().train(to.training))
             owner = child
         if getattr(owner, name, None) is value and name in (*owner._parameters, *owner._buffers, *owner._modules):
             continue

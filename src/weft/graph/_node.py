@@ -154,7 +154,16 @@ class Node:
 
     @property
     def _input_nodes(self) -> dict[Node, None]:
-        return dict.fromkeys(nodes_in((self._args, self._kwargs)))
+        found: dict[Node, None] = {}
+        for arg in self._args:
+            kind = type(arg)
+            if kind is Node:
+                found[arg] = None
+            elif kind not in _SIMPLE:
+                found.update(dict.fromkeys(nodes_in(arg)))
+        if self._kwargs:
+            found.update(dict.fromkeys(nodes_in(self._kwargs)))
+        return found
 
     def update_arg(self, idx: int, arg: Any) -> None:
         """Replace one positional argument."""

@@ -58,5 +58,7 @@ def find_cycle(stuck: Iterable[Node]) -> list[Node]:
         path[node] = None
         node = next(one for one in node._input_nodes if one in among)
     walk = list(path)
-    # The walk went from users to inputs.
-    return walk[walk.index(node) :][::-1]
+    # The walk went from users to inputs; the cycle is told from its first node on.
+    cycle = walk[walk.index(node) :][::-1]
+    start = cycle.index(min(cycle))
+    return cycle[start:] + cycle[:start]

@@ -29,7 +29,15 @@ def reduce(graph: Graph) -> tuple[Any, ...]:
     """What `Graph.__reduce__` returns: a function and the rows it builds the graph from again."""
     refs = {node: Ref(i) for i, node in enumerate(graph.nodes)}
     rows = [
-        (n.name, n.op, n.target, map_arg(n.args, refs.__getitem__), map_arg(n.kwargs, refs.__getitem__), n.type, _meta(n))
+        (
+            n.name,
+            n.op,
+            n.target,
+            map_arg(n.args, refs.__getitem__),
+            map_arg(n.kwargs, refs.__getitem__),
+            n.type,
+            _meta(n),
+        )
         for n in graph.nodes
     ]
     tracer = graph._tracer_cls if _importable(graph._tracer_cls) else None
@@ -76,7 +84,9 @@ def _meta(node: Node) -> dict[str, Any]:
     if "from" in meta:
         meta["from"] = tuple(Origin(origin.name, None) for origin in meta["from"])
     if "nn_module_stack" in meta:
-        meta["nn_module_stack"] = {k: v if _importable(v) else v.__qualname__ for k, v in meta["nn_module_stack"].items()}
+        meta["nn_module_stack"] = {
+            k: v if _importable(v) else v.__qualname__ for k, v in meta["nn_module_stack"].items()
+        }
     if node._position is not None:
         meta["stack_trace"] = node.stack_trace
     return meta

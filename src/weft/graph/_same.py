@@ -15,8 +15,7 @@ import numpy as np
 from weft.graph._node import Node
 from weft.graph._signatures import signature_of
 from weft.graph._wildcards import OneOf
-from weft.ops import TABLE, Op, op_of
-from weft.ops._op import _by_function
+from weft.ops._op import TABLE, Op, _by_function, op_of
 
 # Methods that mean the op of the same name for every array, called with at most an axis and keepdims.
 _METHODS = frozenset({"all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "std", "sum", "var", "conj"})
@@ -163,7 +162,7 @@ def _arrays_only(node: Node) -> bool:
 
 
 def _same_attribute(mine: Node, theirs: Node) -> bool:
-    """Attributes are the same when they hold the same value, or, where the values are not at hand, have the same name."""
+    """Attributes are the same when their values are, or, where those are not at hand, their names."""
     one, other = attribute(mine), attribute(theirs)
     if one is _UNKNOWN or other is _UNKNOWN:
         return bool(mine.target == theirs.target)
@@ -207,7 +206,7 @@ def same_constant(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
     if _is_dtype(a) and _is_dtype(b):
-        return np.dtype(a) == np.dtype(b)
+        return bool(np.dtype(a) == np.dtype(b))
     if type(a) is not type(b):
         return False
     if isinstance(a, float) and a != a:

@@ -1,23 +1,22 @@
 """`Session`: run the part of a graph that some results need, the static-graph way.
 
-    >>> import operator
-    >>> from weft import Graph, Session
-    >>> graph = Graph()
-    >>> x, y = graph.placeholder("x"), graph.placeholder("y")
-    >>> total = graph.call_function(operator.add, (x, y), name="total")
-    >>> double = graph.call_function(operator.mul, (x, 2), name="double")
-    >>> session = Session(graph)
-    >>> session.run("double", {"x": 21})  # y is not needed, so it need not be fed
-    42
-    >>> session.run({"sum": total, "parts": [x, "double"]}, {x: 1, "y": 2})
-    {'sum': 3, 'parts': [1, 2]}
-    >>> session.run(total, {"x": 1, double: 0, "y": 5})
-    6
+>>> import operator
+>>> from weft import Graph, Session
+>>> graph = Graph()
+>>> x, y = graph.placeholder("x"), graph.placeholder("y")
+>>> total = graph.call_function(operator.add, (x, y), name="total")
+>>> double = graph.call_function(operator.mul, (x, 2), name="double")
+>>> session = Session(graph)
+>>> session.run("double", {"x": 21})  # y is not needed, so it need not be fed
+42
+>>> session.run({"sum": total, "parts": [x, "double"]}, {x: 1, "y": 2})
+{'sum': 3, 'parts': [1, 2]}
+>>> session.run(total, {"x": 1, double: 0, "y": 5})
+6
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -144,6 +143,8 @@ def _make_plan(wanted: tuple[Node, ...], fed: frozenset[Node]) -> list[_Step]:
 
 
 def _suggestion(name: str, known: list[str]) -> str:
+    import difflib  # only an error needs it
+
     close = difflib.get_close_matches(name, known, n=3)
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"

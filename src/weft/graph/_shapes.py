@@ -20,7 +20,8 @@ from weft.errors import WeftError
 from weft.graph._graph import Graph
 from weft.graph._interpreter import Interpreter
 from weft.graph._node import Node
-from weft.ops import Spec, op_of
+from weft.ops._op import op_of
+from weft.ops._spec import Spec
 
 
 class ShapeProp(Interpreter):
@@ -55,7 +56,7 @@ class ShapeProp(Interpreter):
 
 
 def infer(graph: Graph, *specs: Any) -> Any:
-    """Shape and dtype of the graph's result for inputs of these Specs (arrays count as theirs); notes all on the way."""
+    """Shape and dtype of the result for inputs of these Specs (arrays count as theirs); every node's is noted."""
     abstract = [spec_tree(value) for value in specs]
     return ShapeProp(graph.owning_module, graph=graph).propagate(*abstract)
 

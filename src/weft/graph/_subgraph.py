@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from weft import pytree
 from weft.errors import GraphError
 from weft.graph._arguments import map_arg, nodes_in
 from weft.graph._node import Node
@@ -97,8 +96,9 @@ def replace_subgraph(
         raise GraphError(f"{verb}: {len(wanted)} outputs are to be replaced, the replacement returns {len(results)}")
     again = reentry(part, inputs, {})
     if again is not None:
+        leaves, returns = (described(node) for node in again)
         raise GraphError(
-            f"{verb}: the part is not closed: a path leaves it at {described(again[0])} and comes back at {described(again[1])}",
+            f"{verb}: the part is not convex: a path leaves it at {leaves} and comes back at {returns}",
             help="choose inputs that do not depend on the part",
         )
     return splice(graph, replacement, dict(zip(placeholders, inputs, strict=True)), part, wanted)[1]
@@ -118,7 +118,7 @@ def region(verb: str, graph: Graph, inputs: Iterable[Node], outputs: Iterable[No
             continue
         if node.op in ("placeholder", "output"):
             raise GraphError(
-                f"{verb}: {described(user or node)} depends on {node.op} {described(node)}, which is not among the inputs",
+                f"{verb}: {described(user or node)} depends on {node.op} {described(node)}, which is not an input",
                 help=f"add {node.name} to the inputs",
             )
         found[node] = user
@@ -135,7 +135,14 @@ def interface(verb: str, replacement: Graph) -> tuple[list[Node], list[Any]]:
     output = next((node for node in replacement.nodes if node.op == "output"), None)
     if output is None:
         raise GraphError(f"{verb}: the replacement has no output", help="add one with graph.output(value)")
-    return placeholders, pytree.leaves_of(output.args[0])
+    return placeholders, leaves_of(output.args[0])
+
+
+def leaves_of(result: Any) -> list[Any]:
+    """The values in the argument of an output node, left to right."""
+    if isinstance(result, dict):
+        result = list(result.values())
+    return [leaf for part in result for leaf in leaves_of(part)] if isinstance(result, (tuple, list)) else [result]
 
 
 def reentry(
@@ -173,8 +180,8 @@ def splice(
 ) -> tuple[list[Any], list[Node]]:
     """Copy a graph to where the part is, make the rest read its results, erase what is dead.
 
-    `values` gives what stands for the replacement's placeholders, `retarget` the kind and target of each copied node. Nothing is
-    checked here. Returns the results and the new nodes.
+    `values` gives what stands for the replacement's placeholders, `retarget` the kind and target of each copied node.
+    Nothing is checked here. Returns the results and the new nodes.
     """
     inside = set(part)
     readers = {node: [user for user in node.users if user not in inside] for node in outputs}
@@ -186,7 +193,7 @@ def splice(
     results: list[Any] = []
     for node in replacement.nodes:
         if node.op == "output":
-            results = pytree.leaves_of(map_arg(node.args[0], copies.__getitem__))
+            results = [map_arg(leaf, copies.__getitem__) for leaf in leaves_of(node.args[0])]
         elif node.op != "placeholder":
             args, kwargs = map_arg(node.args, copies.__getitem__), map_arg(node.kwargs, copies.__getitem__)
             name = None if retarget(node)[1] != node.target else node.name
@@ -219,7 +226,7 @@ def _make_room(part: Sequence[Node], readers: Sequence[Node], inputs: Sequence[N
     Where an input stands after the first reader, what it depends on is moved up; that is possible because it does not
     depend on the part.
     """
-    point = min(readers) if readers else max(part)
+    point = min([max(part), *readers])
     late: set[Node] = set()
     pending = list(inputs)
     while pending:

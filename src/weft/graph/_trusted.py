@@ -23,9 +23,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from weft.errors import FileError
-from weft.ops import TABLE, Op, Spec
 from weft.ops._methods import Methods
+from weft.ops._op import TABLE, Op
+from weft.ops._spec import Spec
 
 _BUILTINS = """abs all any ascii bin bool bytes complex dict divmod enumerate float frozenset getattr hash hex int
 isinstance issubclass len list max min oct pow print range repr reversed round set slice sorted str sum tuple zip"""
@@ -55,7 +55,7 @@ _NUMPY_TYPES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
 intp uintp generic number integer signedinteger unsignedinteger inexact floating complexfloating ndarray dtype"""
 
 # Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
-_NOT_CALLED = frozenset({np.ndarray, np.dtype, NoneType, typing.Any, Spec})
+_NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec)
 
 _METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy
 cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze
@@ -72,7 +72,7 @@ Refuse = Callable[[str], NoReturn]
 
 @functools.cache
 def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
-    """The name of every object a file may always name, and the object of every name. Ops are looked up in their table."""
+    """The name of every object a file may always name, and the object of every name; ops stand in their own table."""
     named: dict[str, Any] = {}
     for name in _BUILTINS.split():
         named[name] = getattr(builtins, name)
@@ -90,6 +90,8 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
             if hasattr(room, name):  # some are younger than the oldest NumPy that will do
                 named[f"{prefix}.{name}"] = getattr(room, name)
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec, "collections.OrderedDict": OrderedDict}
+    autograd = importlib.import_module("weft.autograd")  # by name: its room stands beside this one
+    named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter}
     names_of: dict[Any, str] = {}
     for name, value in named.items():
         names_of.setdefault(value, name)
@@ -164,14 +166,14 @@ class Allowed:
         return self._import(name, refuse)
 
     def _import(self, path: str, refuse: Refuse) -> Any:
-        module, _, name = path.partition(":")
         if path not in self._paths:
-            own = _own_named_tuple(module, name)
+            own = own_named_tuple(path)
             if own is not None:
                 return own
             refuse(f"{path} is not part of weft, and running it was not allowed")
         found = self._paths[path]
         if found is None:
+            module, _, name = path.partition(":")
             try:
                 found = importlib.import_module(module)
                 for part in name.split("."):
@@ -184,8 +186,9 @@ class Allowed:
         return found
 
 
-def _own_named_tuple(module: str, name: str) -> Any:
-    """Results of several arrays, such as those of linalg.svd, are named tuples of weft itself."""
+def own_named_tuple(path: str) -> Any:
+    """Results of several arrays, such as those of linalg.svd, are named tuples of weft itself; None for other paths."""
+    module, _, name = path.partition(":")
     if module.partition(".")[0] != "weft" or module not in sys.modules:
         return None
     found = getattr(sys.modules[module], name, None)
@@ -240,9 +243,9 @@ def check_call(target: Any, args: Any, kwargs: Any, refuse: Refuse) -> None:
             refuse("getattr is not called with one name that is known beforehand")
         if name.startswith("_") or name in _UNREADABLE or callable(getattr(np.ndarray, name, None)):
             refuse(f"getattr reads {name!r}, which is private or a method")
-    elif target in (sorted, min, max) and "key" in kwargs:
+    elif any(target is function for function in (sorted, min, max)) and "key" in kwargs:
         refuse(f"{target.__name__} is called with a key, which would run whatever it is given")
-    elif target in _NOT_CALLED:
+    elif any(target is cls for cls in _NOT_CALLED):
         refuse(f"{target} is a type to be named, not a function to be called")
 
 

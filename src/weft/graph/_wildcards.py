@@ -17,7 +17,7 @@ from weft.ops._op import _handler
 
 
 class OneOf:
-    """One of several functions. In a pattern it matches a call of any of them; in the replacement it calls the one found.
+    """One of several functions: in a pattern it matches any of them, in the replacement it calls the one found.
 
     The same object stands for the same function throughout a match; use two objects for two choices.
     """

@@ -1,4 +1,4 @@
-"""Activation functions as layers. `inplace` is accepted for the sake of existing code; values are never changed in place."""
+"""Activation functions as layers. `inplace` is accepted for the sake of existing code; no value changes in place."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class _Row(Module):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return type(self)(*self._slice(index)) if isinstance(self, Sequential) else type(self)(self._slice(index))
+            return self._part(index)
         return self._modules[self._name(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -73,8 +73,8 @@ class _Row(Module):
             number += 1
         return str(number)
 
-    def _slice(self, index: slice) -> list[Any]:
-        return list(self._modules.values())[index]
+    def _part(self, index: slice) -> Any:
+        raise NotImplementedError
 
     def _renumber(self, items: list[tuple[str, Any]]) -> None:
         """Number the modules again; names given by the user stay."""
@@ -105,9 +105,10 @@ class Sequential(_Row):
         else:
             self.extend(args)
 
-    def _slice(self, index: slice) -> list[Any]:
+    def _part(self, index: slice) -> Sequential:
         items = list(self._modules.items())[index]
-        return [dict(items)] if any(not name.isdigit() for name, _ in items) else [module for _, module in items]
+        named = any(not name.isdigit() for name, _ in items)
+        return Sequential(dict(items)) if named else Sequential(*(module for _, module in items))
 
     def forward(self, input: Any) -> Any:
         """The input through every module in turn."""
@@ -127,6 +128,9 @@ class ModuleList(_Row):
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         self.extend(modules or ())
+
+    def _part(self, index: slice) -> ModuleList:
+        return ModuleList(list(self)[index])
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])

@@ -34,9 +34,9 @@ class _Conv(Module):
         check_device(device)
         self.in_channels, self.out_channels = channels
         self.groups, self.padding_mode = sizes.pop("groups"), sizes.pop("padding_mode")
-        for name in channels:
-            if name % self.groups:
-                raise ValueError(f"{type(self).__name__}: {name} channels cannot be split into {self.groups} groups")
+        for count in channels:
+            if count % self.groups:
+                raise ValueError(f"{type(self).__name__}: {count} channels cannot be split into {self.groups} groups")
         if self.padding_mode not in _PAD_MODES:
             raise ValueError(f"padding_mode must be one of {', '.join(_PAD_MODES)}, got {self.padding_mode!r}")
         for name, value in sizes.items():

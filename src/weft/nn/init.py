@@ -1,4 +1,4 @@
-"""Ways to fill a tensor with first values, under the names of `torch.nn.init`. Each fills in place and returns the tensor.
+"""Ways to fill a tensor with first values, under the names of `torch.nn.init`: in place, returning the tensor.
 
 Numbers come from `weft.random.generator()`, so `weft.random.manual_seed` makes them the same every time.
 """
@@ -67,7 +67,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix."""
     if tensor.ndim != 2:
         raise ValueError(f"eye_: expected two dimensions, got shape {tensor.shape}")
-    return _fill(tensor, np.eye(*tensor.shape))
+    return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
@@ -81,17 +81,13 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans(tensor))))
 
 
-def kaiming_uniform_(
-    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:
+def kaiming_uniform_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Even numbers whose variance keeps that of signals behind a rectifier (He et al., 2015)."""
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _fan(tensor, mode))
     return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(
-    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
-) -> Tensor:
+def kaiming_normal_(tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
     """Normal numbers whose variance keeps that of signals behind a rectifier (He et al., 2015)."""
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)))
 

@@ -17,7 +17,7 @@ from weft.autograd import Tensor
 from weft.errors import ShapeError
 from weft.nn import init
 from weft.nn._make import buffer, check_device, parameter
-from weft.ops import Spec
+from weft.ops._spec import Spec
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "LayerNorm", "RMSNorm"]
 
@@ -26,6 +26,7 @@ class _BatchNorm(Module):
     """What batch normalisations share."""
 
     ranks: ClassVar[tuple[int, ...]]
+    num_batches_tracked: Tensor
 
     def __init__(
         self,
@@ -84,7 +85,9 @@ class _BatchNorm(Module):
         """Move the running statistics towards those of a batch."""
         count = x.size // x.shape[1] if x.shape[1] else 0
         if count <= 1:
-            raise ShapeError(f"{type(self).__name__}: training needs more than one value per channel, got shape {x.shape}")
+            raise ShapeError(
+                f"{type(self).__name__}: training needs more than one value per channel, got shape {x.shape}"
+            )
         axes = (0, *range(2, x.ndim))
         batches = as_array(self.num_batches_tracked) + 1
         self.num_batches_tracked = Tensor(batches)
@@ -236,7 +239,8 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """Groups, channels and settings."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+        text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{text}, bias={self.bias is not None}"
 
 
 def _shape(shape: int | Sequence[int]) -> tuple[int, ...]:

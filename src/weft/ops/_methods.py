@@ -104,12 +104,12 @@ class Methods(Operators):
     # Shapes
 
     @property
-    def T(self) -> Any:  # noqa: N802  # the name the array API gives it
+    def T(self) -> Any:
         """Dimensions in reverse order."""
         return TABLE["permute_dims"](self, tuple(range(self.ndim))[::-1])
 
     @property
-    def mT(self) -> Any:  # noqa: N802  # as above
+    def mT(self) -> Any:
         """Each matrix of the last two dimensions transposed."""
         return self.transpose(-2, -1)
 

@@ -41,6 +41,9 @@ class Spec(Methods):
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype))
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self} describes an array and has no value to decide by")
+
     def __repr__(self) -> str:
         return f"Spec(shape={self.shape}, dtype='{self.dtype}')"
 

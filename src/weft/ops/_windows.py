@@ -36,7 +36,7 @@ def window_count(size: int, kernel: int, stride: int, dilation: int) -> int:
     return (size - dilation * (kernel - 1) - 1) // stride + 1
 
 
-def pad_edges(x: np.ndarray, padding: Pairs, value: Any = 0) -> np.ndarray:
+def pad_edges(x: Any, padding: Pairs, value: Any = 0) -> Any:
     """The array with `value` added, or elements cropped, around its trailing dimensions."""
     lead = (slice(None),) * (x.ndim - len(padding))
     if any(lo < 0 or hi < 0 for lo, hi in padding):
@@ -53,8 +53,8 @@ def pad_edges(x: np.ndarray, padding: Pairs, value: Any = 0) -> np.ndarray:
 
 
 def window_view(
-    x: np.ndarray, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], taps_first: bool = False
-) -> np.ndarray:
+    x: Any, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int], taps_first: bool = False
+) -> Any:
     """A read-only view (..., windows, taps) of the trailing dimensions, or (..., taps, windows)."""
     rank = len(kernel)
     lead, step = x.ndim - rank, x.strides[x.ndim - rank :]
@@ -82,14 +82,14 @@ def taps_of(
 
 
 def add_windows(
-    x: np.ndarray, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], taps_first: bool = False
-) -> np.ndarray:
+    x: Any, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], taps_first: bool = False
+) -> Any:
     """The transpose of `window_view`: each element of each window added where it was read from."""
     rank = len(size)
     lead = x.shape[: x.ndim - 2 * rank]
     first, second = x.shape[len(lead) : len(lead) + rank], x.shape[len(lead) + rank :]
     kernel, counts = (first, second) if taps_first else (second, first)
-    result = np.zeros((*lead, *size), x.dtype)
+    result: Any = np.zeros((*lead, *size), x.dtype)
     if 0 in counts:
         return result
     for tap, place in taps_of(kernel, counts, stride, dilation):

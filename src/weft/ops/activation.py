@@ -71,9 +71,14 @@ def _floating(name: str, x: Any) -> Any:
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def _float_spec(name: str) -> Callable[..., Spec]:
+def _float_spec(name: str, check: Callable[..., None] = lambda *parameters: None) -> Callable[..., Spec]:
     """The shape rule of a pointwise op with further, plain parameters and a floating result."""
-    return lambda x, *parameters: Spec(shape_of(x), pointwise_dtype(_converter(name), x))
+
+    def infer(x: Any, *parameters: Any) -> Spec:
+        check(*parameters)
+        return Spec(shape_of(x), pointwise_dtype(_converter(name), x))
+
+    return infer
 
 
 @cache
@@ -88,9 +93,11 @@ def _relu(x: Any) -> Any:
 def _sigmoid(x: Any) -> Any:
     x = np.asarray(x)
     x = x.astype(np.float64) if x.dtype.kind in "biu" else x
-    positive = x.real >= 0
-    e = np.exp(np.where(positive, -x, x))
-    return np.where(positive, 1, e) / (1 + e)
+    if x.dtype.kind == "f":
+        return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+    right = x.real >= 0
+    e = np.exp(np.where(right, -x, x))
+    return np.where(right, 1, e) / (1 + e)
 
 
 def _log_sigmoid(x: Any) -> Any:
@@ -123,15 +130,19 @@ def _silu_slope(y: Any, x: Any) -> Any:
 silu = unary("silu", eval=lambda x: x * _sigmoid(x), derivative=_silu_slope, doc="x * sigmoid(x) of each element.")
 
 
+def _check_approximate(approximate: str) -> None:
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+
+
 def _gelu(x: Any, approximate: str = "none") -> Any:
+    _check_approximate(approximate)
     x = _floating("gelu", x)
     z = x.astype(np.float32) if x.dtype == np.float16 else x
     if approximate == "none":
         return (0.5 * z * erfc.eval(z * -_SQRT_HALF)).astype(x.dtype, copy=False)
-    if approximate == "tanh":
-        with np.errstate(over="ignore"):  # the cube of a huge number: tanh(inf) is still right
-            return (0.5 * z * (1 + np.tanh(_SQRT_2_OVER_PI * (z + 0.044715 * z * z * z)))).astype(x.dtype, copy=False)
-    raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+    with np.errstate(over="ignore"):  # the cube of a huge number: tanh(inf) is still right
+        return (0.5 * z * (1 + np.tanh(_SQRT_2_OVER_PI * (z + 0.044715 * z * z * z)))).astype(x.dtype, copy=False)
 
 
 def _gelu_vjp(g: Any, y: Any, x: Any, approximate: str) -> Any:
@@ -143,7 +154,7 @@ def _gelu_vjp(g: Any, y: Any, x: Any, approximate: str) -> Any:
     return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
 
 
-@op(arrays=("input",), infer=_float_spec("gelu"), vjp=_gelu_vjp)
+@op(arrays=("input",), infer=_float_spec("gelu", _check_approximate), vjp=_gelu_vjp)
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x; approximate="tanh" is the older closed form."""
     return _gelu(input, approximate)
@@ -166,15 +177,19 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return _softplus(input, beta, threshold)
 
 
-def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+def _check_bounds(min_val: float, max_val: float) -> None:
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
+
+
+def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
+    _check_bounds(min_val, max_val)
     return np.clip(_floating("hardtanh", x), min_val, max_val)
 
 
 @op(
     arrays=("input",),
-    infer=_float_spec("hardtanh"),
+    infer=_float_spec("hardtanh", _check_bounds),
     # Unlike clip's, the derivative is zero at the bounds themselves.
     vjp=lambda g, y, x, low, high: g * logical_and(x > low, x < high),
 )

@@ -6,7 +6,7 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -15,10 +15,10 @@ import numpy as np
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, op
 from weft.ops._op import no_gradient
-from weft.ops._spec import Shape, Spec, dtype_of, shape_of
+from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops.linalg import matmul
 from weft.ops.manipulation import reshape, swapaxes
-from weft.ops.pooling import _argmax, _flatten, _space, gather_positions
+from weft.ops.pooling import gather_positions, largest_tap, space_of
 from weft.ops.reductions import mean
 
 __all__ = [
@@ -48,14 +48,14 @@ def _output_size(name: str, space: Shape, output_size: Any) -> Shape:
     return result
 
 
-def _along(x: Any, matrix: np.ndarray, axis: int) -> Any:
+def _along(x: Any, matrix: Any, axis: int) -> Any:
     """Apply a matrix (new size, old size) to one dimension."""
     dtype = dtype_of(x) if dtype_of(x).kind in "fc" else np.float64
     return swapaxes(matmul(swapaxes(x, axis, -1), matrix.T.astype(dtype)), axis, -1)
 
 
 def _adaptive_avg(name: str, rank: int, input: Any, output_size: Any) -> Any:
-    space = _space(name, input, rank)
+    space = space_of(name, input, rank)
     for axis, (n, o) in enumerate(zip(space, _output_size(name, space, output_size), strict=True), input.ndim - rank):
         if n % o == 0:
             shape = shape_of(input)
@@ -84,18 +84,24 @@ def adaptive_max_indices(x: Any, output_size: Any) -> Any:
     result, rank = _indices_spec(x, output_size), len(output_size)
     space = x.shape[x.ndim - rank :]
     bounds = [_bounds(n, o) for n, o in zip(space, output_size, strict=True)]
-    # Windows differ in length by one; the shorter ones look at their last element twice, which never wins twice.
+    # Windows differ in length; the shorter ones look at their last element again, which is never better than itself.
     longest = [max(end - begin for begin, end in each) for each in bounds]
-
-    def tap(offsets: Sequence[int]) -> list[np.ndarray]:
-        return [np.array([min(b + k, e - 1) for b, e in each]) for k, each in zip(offsets, bounds, strict=True)]
-
-    taps = ((x[(..., *np.ix_(*at))], _flatten(at, space, rank)) for at in map(tap, product(*map(range, longest))))
-    return _argmax(x, _flatten(tap((0,) * rank), space, rank), taps, result.shape)
+    tables = [
+        np.array([[min(begin + k, end - 1) for k in range(n)] for begin, end in each])
+        for each, n in zip(bounds, longest, strict=True)
+    ]
+    values = (
+        x[(..., *np.ix_(*(table[:, k] for table, k in zip(tables, tap, strict=True))))]
+        for tap in product(*map(range, longest))
+    )
+    winner = largest_tap(x, values, 0, result.shape, size_of(longest))
+    windows = np.ix_(*map(np.arange, output_size))
+    at = [table[w, k] for table, w, k in zip(tables, windows, np.unravel_index(winner, longest), strict=True)]
+    return np.ravel_multi_index(tuple(at), space)
 
 
 def _adaptive_max(name: str, rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
-    indices = adaptive_max_indices(input, _output_size(name, _space(name, input, rank), output_size))
+    indices = adaptive_max_indices(input, _output_size(name, space_of(name, input, rank), output_size))
     values = gather_positions(input, indices, rank)
     return (values, indices) if return_indices else values
 
@@ -136,19 +142,19 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
-def _nearest(size: int, out: int, scale: float, align: bool) -> np.ndarray:
+def _nearest(size: int, out: int, scale: float, align: bool) -> Any:
     at = np.minimum(np.floor(np.arange(out) * scale).astype(int), size - 1)
     return np.eye(size)[at]
 
 
-def _linear(size: int, out: int, scale: float, align: bool) -> np.ndarray:
+def _linear(size: int, out: int, scale: float, align: bool) -> Any:
     place = np.arange(out) * scale if align else np.maximum((np.arange(out) + 0.5) * scale - 0.5, 0)
     low = np.minimum(np.floor(place).astype(int), size - 1)
     part = np.minimum(place - low, 1.0)[:, None]
     return np.eye(size)[low] * (1 - part) + np.eye(size)[np.minimum(low + 1, size - 1)] * part
 
 
-def _cubic(size: int, out: int, scale: float, align: bool) -> np.ndarray:
+def _cubic(size: int, out: int, scale: float, align: bool) -> Any:
     """Keys' cubic convolution with a = -0.75, its edges repeated."""
     place = np.arange(out) * scale if align else (np.arange(out) + 0.5) * scale - 0.5
     low = np.floor(place).astype(int)
@@ -161,7 +167,7 @@ def _cubic(size: int, out: int, scale: float, align: bool) -> np.ndarray:
     return matrix
 
 
-_RULES: dict[str, tuple[Callable[[int, int, float, bool], np.ndarray], int | None]] = {
+_RULES: dict[str, tuple[Callable[[int, int, float, bool], Any], int | None]] = {
     "nearest": (_nearest, None),
     "linear": (_linear, 1),
     "bilinear": (_linear, 2),

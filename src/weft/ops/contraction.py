@@ -158,7 +158,7 @@ def _order(equation: str, shapes: tuple[Shape, ...]) -> list[tuple[int, ...]]:
 
 
 def _as_matmul(inputs: list[str], output: str, dims: list[dict[str, int]]) -> _Product | None:
-    """The product as a stack of matrix products; None where nothing is summed between two operands or one broadcasts."""
+    """The product as a stack of matrix products; None where nothing is summed between two operands."""
     if len(inputs) != 2:
         return None
     left, right = (
@@ -167,7 +167,7 @@ def _as_matmul(inputs: list[str], output: str, dims: list[dict[str, int]]) -> _P
     )
     shared = [c for c in left if c in right]
     batch, summed = [c for c in shared if c in output], [c for c in shared if c not in output]
-    if not summed or any(dims[0][c] != dims[1][c] for c in shared):
+    if not summed or any(dims[0][c] != dims[1][c] for c in shared):  # a size of one that broadcasts
         return None
     rows, columns = [c for c in left if c not in right], [c for c in right if c not in left]
     sizes = dims[0] | dims[1]

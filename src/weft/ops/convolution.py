@@ -3,7 +3,7 @@
 Everything rests on one trilinear form: the input, the weight and the result's gradient each give one primitive,
 linear in the other two, so that each one's derivative is stated through the other two:
 
-    convolution(x, w) -> y        convolution_input(y, w) -> x        convolution_weight(x, y) -> w
+    conv(x, w) -> y        conv_input(y, w) -> x        conv_weight(x, y) -> w
 
 Layouts: x is (batch, channels, *space), w is (features, channels / groups, *kernel), y is (batch, features, *space).
 They are evaluated as matrix products over columns of strided windows.
@@ -29,9 +29,9 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "convolution",
-    "convolution_input",
-    "convolution_weight",
+    "conv",
+    "conv_input",
+    "conv_weight",
 ]
 
 _BLOCK_BYTES = 1 << 21
@@ -76,26 +76,26 @@ def _forward_shape(
 
 
 def _infer(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Spec:
-    shape = _forward_shape("convolution", shape_of(x), shape_of(w), stride, padding, dilation, groups)
-    return Spec(shape, _dtype("convolution", x, w))
+    shape = _forward_shape("conv", shape_of(x), shape_of(w), stride, padding, dilation, groups)
+    return Spec(shape, _dtype("conv", x, w))
 
 
 def _infer_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Spec:
     gs, ws = shape_of(g), shape_of(w)
     shape = (gs[0], ws[1] * groups, *size)
-    expected = _forward_shape("convolution_input", shape, ws, stride, padding, dilation, groups)
+    expected = _forward_shape("conv_input", shape, ws, stride, padding, dilation, groups)
     if gs != expected:
-        raise ShapeError(f"convolution_input: expected a gradient of shape {expected}, got {gs}")
-    return Spec(shape, _dtype("convolution_input", g, w))
+        raise ShapeError(f"conv_input: expected a gradient of shape {expected}, got {gs}")
+    return Spec(shape, _dtype("conv_input", g, w))
 
 
 def _infer_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Spec:
     xs, gs = shape_of(x), shape_of(g)
     shape = (gs[1], xs[1] // groups, *kernel)
-    expected = _forward_shape("convolution_weight", xs, shape, stride, padding, dilation, groups)
+    expected = _forward_shape("conv_weight", xs, shape, stride, padding, dilation, groups)
     if gs != expected:
-        raise ShapeError(f"convolution_weight: expected a gradient of shape {expected}, got {gs}")
-    return Spec(shape, _dtype("convolution_weight", x, g))
+        raise ShapeError(f"conv_weight: expected a gradient of shape {expected}, got {gs}")
+    return Spec(shape, _dtype("conv_weight", x, g))
 
 
 def _blocks(batch: int, bytes_each: int) -> list[slice]:
@@ -103,14 +103,18 @@ def _blocks(batch: int, bytes_each: int) -> list[slice]:
     return [slice(i, min(i + step, batch)) for i in range(0, batch, step)]
 
 
-def _convolve(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> np.ndarray:
-    """The kernel of `convolution`, with an optional bias multiplied in as one more row of ones."""
+def _convolve(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """The kernel of `conv`, with an optional bias multiplied in as one more row of ones."""
     result = _infer(x, w, stride, padding, dilation, groups)
     x, w = _working(result.dtype, x, w)
     batch, features, *space = result.shape
     each, places = features // groups, size_of(space)
     rows = w.shape[1] * size_of(w.shape[2:])
     weight, ones = w.reshape(groups, each, rows), 0
+    if rows == w.shape[1] and result.shape[2:] == x.shape[2:]:  # one tap a channel: the input is its own columns
+        y = np.matmul(weight, x.reshape(batch, groups, rows, places)).reshape(result.shape)
+        y += 0 if bias is None else bias.astype(x.dtype, copy=False).reshape((-1,) + (1,) * len(space))
+        return y.astype(result.dtype, copy=False)
     if bias is not None:
         weight, ones = np.concatenate([weight, bias.astype(x.dtype, copy=False).reshape(groups, each, 1)], axis=-1), 1
     windows = window_view(pad_edges(x, padding), w.shape[2:], stride, dilation, taps_first=True)
@@ -126,29 +130,29 @@ def _convolve(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: An
     return y.reshape(result.shape).astype(result.dtype, copy=False)
 
 
-@op(
-    arrays=("x", "w"),
-    infer=_infer,
-    vjp=(
-        lambda g, y, x, w, *how: convolution_input(g, conj(w), shape_of(x)[2:], *how),
-        lambda g, y, x, w, *how: convolution_weight(conj(x), g, shape_of(w)[2:], *how),
-    ),
-)
-def convolution(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
+def _to_input(g: Any, y: Any, x: Any, w: Any, *how: Any) -> Any:
+    return conv_input(g, conj(w), shape_of(x)[2:], *how)
+
+
+def _to_weight(g: Any, y: Any, x: Any, w: Any, *how: Any) -> Any:
+    return conv_weight(conj(x), g, shape_of(w)[2:], *how)
+
+
+@op(arrays=("x", "w"), infer=_infer, vjp=(_to_input, _to_weight))
+def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """Sums of products of a weight with the windows it slides over; padding is a (before, after) pair a dimension."""
     return _convolve(x, w, None, stride, padding, dilation, groups)
 
 
+def _input_to_weight(h: Any, x: Any, g: Any, w: Any, size: Any, *how: Any) -> Any:
+    return conv_weight(h, conj(g), shape_of(w)[2:], *how)
+
+
 @op(
-    arrays=("g", "w"),
-    infer=_infer_input,
-    vjp=(
-        lambda h, x, g, w, size, *how: convolution(h, conj(w), *how),
-        lambda h, x, g, w, size, *how: convolution_weight(h, conj(g), shape_of(w)[2:], *how),
-    ),
+    arrays=("g", "w"), infer=_infer_input, vjp=(lambda h, x, g, w, size, *how: conv(h, conj(w), *how), _input_to_weight)
 )
-def convolution_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
-    """The transpose of `convolution` with respect to its input, whose spatial shape is `size`."""
+def conv_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
+    """The transpose of `conv` with respect to its input, whose spatial shape is `size`."""
     result = _infer_input(g, w, size, stride, padding, dilation, groups)
     g, w = _working(result.dtype, g, w)
     batch, features, *space = g.shape
@@ -169,12 +173,12 @@ def convolution_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dila
     arrays=("x", "g"),
     infer=_infer_weight,
     vjp=(
-        lambda h, w, x, g, kernel, *how: convolution_input(conj(g), h, shape_of(x)[2:], *how),
-        lambda h, w, x, g, kernel, *how: convolution(conj(x), h, *how),
+        lambda h, w, x, g, kernel, *how: conv_input(conj(g), h, shape_of(x)[2:], *how),
+        lambda h, w, x, g, kernel, *how: conv(conj(x), h, *how),
     ),
 )
-def convolution_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
-    """The transpose of `convolution` with respect to its weight, whose spatial shape is `kernel`."""
+def conv_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
+    """The transpose of `conv` with respect to its weight, whose spatial shape is `kernel`."""
     result = _infer_weight(x, g, kernel, stride, padding, dilation, groups)
     x, g = _working(result.dtype, x, g)
     batch, features, *space = g.shape
@@ -238,7 +242,7 @@ def _conv(
     if arrays and np.result_type(x, weight, bias) == np.result_type(x, weight):
         # The same value in one pass: on arrays nothing needs to see the steps.
         return _finish(_convolve(x, weight, bias, stride, padding, dilation, groups), None, rank, input is x)
-    return _finish(convolution(x, weight, stride, padding, dilation, groups), bias, rank, input is x)
+    return _finish(conv(x, weight, stride, padding, dilation, groups), bias, rank, input is x)
 
 
 def _conv_transpose(
@@ -272,7 +276,7 @@ def _conv_transpose(
     # What output_padding adds at the end is cropped again on the way forward, so the shapes agree for any stride.
     pairs = tuple((p, p - e) for p, e in zip(padding, extra, strict=True))
     _check_bias(name, bias, weight.shape[1] * groups)
-    return _finish(convolution_input(x, weight, size, stride, pairs, dilation, groups), bias, rank, input is x)
+    return _finish(conv_input(x, weight, size, stride, pairs, dilation, groups), bias, rank, input is x)
 
 
 @composite(arrays=("input", "weight", "bias"))

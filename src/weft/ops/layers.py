@@ -21,7 +21,8 @@ from weft.ops.logic import equal, less, where
 from weft.ops.losses import class_indices
 from weft.ops.manipulation import expand_dims
 from weft.ops.padding import pad as pad_all
-from weft.ops.reductions import max, sum
+from weft.ops.reductions import max as max_along
+from weft.ops.reductions import sum as sum_along
 from weft.ops.transcendental import sqrt
 
 __all__ = [
@@ -183,10 +184,10 @@ def _norm(x: Any, p: float, axis: int) -> Any:
     """The p-norm along an axis, with a derivative of zero where it is zero."""
     size = abs(x)
     if p == math.inf:
-        return max(size, axis=axis, keepdims=True)
+        return max_along(size, axis=axis, keepdims=True)
     if p == 1:
-        return sum(size, axis=axis, keepdims=True)
-    total = sum(size * size if p == 2 else size**p, axis=axis, keepdims=True)
+        return sum_along(size, axis=axis, keepdims=True)
+    total = sum_along(size * size if p == 2 else size**p, axis=axis, keepdims=True)
     zero = equal(total, 0)
     safe = where(zero, 1, total)
     return where(zero, 0, sqrt(safe) if p == 2 else safe ** (1 / p))
@@ -212,13 +213,9 @@ def pad_trailing(input: Any, pad: Any, mode: str = "constant", value: float | No
         raise ShapeError(f"pad_trailing: expected pairs for at most {ndim} dimensions, got {tuple(pad)}")
     pairs = [(0, 0)] * (ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     if any(before < 0 or after < 0 for before, after in pairs):
-        stops = [d - _positive(-after) for d, (_, after) in zip(shape_of(input), pairs, strict=True)]
-        input = input[tuple(slice(_positive(-before), stop) for (before, _), stop in zip(pairs, stops, strict=True))]
-    widths = tuple((_positive(before), _positive(after)) for before, after in pairs)
+        stops = [d - max(-after, 0) for d, (_, after) in zip(shape_of(input), pairs, strict=True)]
+        input = input[tuple(slice(max(-before, 0), stop) for (before, _), stop in zip(pairs, stops, strict=True))]
+    widths = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
     if mode == "constant":
         return pad_all(input, widths, constant_values=0 if value is None else value)
     return pad_all(input, widths, mode)
-
-
-def _positive(n: int) -> int:
-    return n if n > 0 else 0

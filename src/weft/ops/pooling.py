@@ -55,10 +55,11 @@ def _windows_shape(old: Shape, kernel: Any, stride: Any, dilation: Any) -> Shape
     return (*old[:at], *_counts("windows", old[at:], kernel, stride, dilation), *kernel)
 
 
-@movement(
-    shape=_windows_shape,
-    vjp=lambda g, y, x, kernel, stride, dilation: overlap_add(g, shape_of(x)[-len(kernel) :], stride, dilation),
-)
+def _windows_back(g: Any, y: Any, x: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
+    return overlap_add(g, shape_of(x)[-len(kernel) :], stride, dilation)
+
+
+@movement(shape=_windows_shape, vjp=_windows_back)
 def windows(x: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
     """Every window of the trailing dimensions, as a view (..., *windows, *kernel)."""
     _windows_shape(x.shape, kernel, stride, dilation)
@@ -125,41 +126,31 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return -np.inf if dtype.kind == "f" else False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _positions(
-    space: Sequence[int], kernel: Any, counts: Any, stride: Any, padding: Pairs, dilation: Any
-) -> Iterable[tuple[Any, Any]]:
-    """For each tap: its slice of the padded array, and where its elements lie in the flat space of the unpadded one."""
-    rank = len(space)
-    for tap, place in taps_of(kernel, counts, stride, dilation):
-        at = [
-            np.arange(n) * s - lo + k * d
-            for n, s, (lo, _), k, d in zip(counts, stride, padding, tap, dilation, strict=True)
-        ]
-        yield place, _flatten(at, space, rank)
-
-
-def _flatten(at: Sequence[np.ndarray], space: Sequence[int], rank: int) -> np.ndarray:
-    """One flat position for each combination of positions along the dimensions."""
-    flat = np.zeros((1,) * rank, np.int64)
+def flatten_positions(at: Sequence[Any], space: Sequence[int]) -> Any:
+    """One flat position in `space` for each combination of positions along its dimensions."""
+    flat: Any = np.zeros((), np.int64)
     for axis, positions in enumerate(at):
-        flat = flat * space[axis] + positions.reshape((-1,) + (1,) * (rank - axis - 1))
+        flat = flat * space[axis] + positions.reshape((-1,) + (1,) * (len(at) - axis - 1))
     return flat
 
 
-def _argmax(
-    x: np.ndarray, first: np.ndarray, taps: Iterable[tuple[np.ndarray, np.ndarray]], shape: Shape
-) -> np.ndarray:
-    """The flat position of the first largest element among the taps; a nan is larger than any number."""
+def largest_tap(x: Any, taps: Iterable[Any], first: Any, shape: Shape, count: int) -> Any:
+    """Which of `count` taps holds the first largest element; a nan is larger than any number.
+
+    `first` is the answer where nothing exceeds the lowest value. Taps come in order, so the last that was better than
+    all before it is the largest number seen: no choice between elements is needed.
+    """
+    dtype = np.int8 if count < 128 else np.int32
     best = np.full(shape, _lowest(x.dtype), x.dtype)
-    index = np.array(np.broadcast_to(first, shape))
+    winner = np.array(np.broadcast_to(first, shape), dtype)
     nans = x.dtype.kind == "f" and bool(np.isnan(x).any())
-    for values, positions in taps:
+    for tap, values in enumerate(taps):
         better = values > best
         if nans:
             better |= np.isnan(values)
-        np.copyto(best, values, where=better)
-        np.copyto(index, positions, where=better)
-    return index
+        np.maximum(best, values, out=best)
+        np.maximum(winner, np.multiply(better, tap, dtype=dtype), out=winner)
+    return winner
 
 
 @op(
@@ -175,9 +166,11 @@ def max_pool_indices(x: Any, kernel: Any, stride: Any, padding: Any, dilation: A
     padded = pad_edges(x, padding, _lowest(x.dtype))
     starts = [np.arange(n) * s - lo for n, s, (lo, _) in zip(counts, stride, padding, strict=True)]
     # Where nothing exceeds -inf the answer is the first tap that lies inside the array, not one in the padding.
-    inside = [np.where(start < 0, start % d, start) for start, d in zip(starts, dilation, strict=True)]
-    taps = ((padded[(..., *place)], at) for place, at in _positions(space, kernel, counts, stride, padding, dilation))
-    return _argmax(x, _flatten(inside, space, rank), taps, result.shape)
+    inside = [np.maximum(-(start // d), 0) for start, d in zip(starts, dilation, strict=True)]
+    values = (padded[(..., *place)] for _, place in taps_of(kernel, counts, stride, dilation))
+    tap = largest_tap(x, values, flatten_positions(inside, kernel), result.shape, size_of(kernel))
+    offsets = flatten_positions([np.arange(k) * d for k, d in zip(kernel, dilation, strict=True)], space)
+    return offsets.reshape(-1)[tap] + flatten_positions(starts, space)
 
 
 def gather_positions(x: Any, positions: Any, rank: int) -> Any:
@@ -194,8 +187,8 @@ def _max_vjp(g: Any, y: Any, x: Any, kernel: Any, stride: Any, padding: Any, dil
     rows, plane = size_of(shape[:at]), size_of(shape[at:])
     positions = reshape(max_pool_indices(x, kernel, stride, padding, dilation), (rows, -1))
     positions = positions + reshape(arange(rows), (rows, 1)) * plane
-    zeros = full((rows * plane,), 0, dtype=dtype_of(g))
-    return reshape(scatter_add(zeros, reshape(positions, (-1,)), reshape(g, (-1,)), axis=0), shape)
+    zeros, positions, g = full((rows * plane,), 0, dtype=dtype_of(g)), reshape(positions, (-1,)), reshape(g, (-1,))
+    return reshape(scatter_add(zeros, positions, g, axis=0), shape)
 
 
 @op(arrays=("x",), infer=_max_spec("max_pool"), vjp=_max_vjp)
@@ -210,7 +203,7 @@ def max_pool(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> A
     return result
 
 
-def _space(name: str, input: Any, rank: int) -> Shape:
+def space_of(name: str, input: Any, rank: int) -> Shape:
     if len(shape_of(input)) not in (rank + 1, rank + 2):
         raise ShapeError(
             f"{name}: expected an input of {rank + 2} dimensions, or {rank + 1} for one sample, got {shape_of(input)}"
@@ -222,7 +215,7 @@ def _geometry(
     name: str, rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Shape, Shape, tuple[tuple[int, int], ...], Shape]:
     """Kernel, stride, padding pairs and dilation; ceil_mode widens the padding at the end to fit one more window."""
-    space = _space(name, input, rank)
+    space = space_of(name, input, rank)
     kernel = sizes(name, "kernel_size", kernel_size, rank)
     stride = kernel if stride is None else sizes(name, "stride", stride, rank)
     dilation = sizes(name, "dilation", dilation, rank)
@@ -261,7 +254,7 @@ def _avg_pool(
     divisor_override: int | None = None,
 ) -> Any:
     kernel, stride, pairs, _ = _geometry(name, rank, input, kernel_size, stride, padding, 1, ceil_mode)
-    space = _space(name, input, rank)
+    space = space_of(name, input, rank)
     total = window_sum(_pad(input, pairs), kernel, stride)
     if divisor_override is not None:
         return total / divisor_override
@@ -291,7 +284,7 @@ def _square(value: Any) -> tuple[Any, int]:
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Every window as a column: (batch, channels, *space) to (batch, channels * taps, windows)."""
     kernel, rank = _square(kernel_size)
-    _space("unfold", input, rank)
+    space_of("unfold", input, rank)
     steps, spread = sizes("unfold", "stride", stride, rank), sizes("unfold", "dilation", dilation, rank)
     pads = sizes("unfold", "padding", padding, rank, least=0)
     view = windows(_pad(input, tuple((p, p) for p in pads)), kernel, steps, spread)

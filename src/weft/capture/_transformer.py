@@ -1,0 +1,89 @@
+"""`Transformer`: an interpreter that runs a graph on proxies, and so writes another graph.
+
+    class NegSigmoid(Transformer):
+        def call_function(self, target, args, kwargs):
+            if target is weft.sigmoid:
+                return weft.negative(*args, **kwargs)
+            return super().call_function(target, args, kwargs)
+
+    transformed = NegSigmoid(gm).transform()
+
+Without overridden methods the result does what the original does. A node written in place of another one inherits the
+line of the program it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft._module import Module
+from weft.capture._proxy import Proxy
+from weft.capture._tracer import Tracer
+from weft.graph import Graph, GraphModule, Interpreter, Node
+from weft.graph._arguments import map_aggregate
+
+
+class _TransformerTracer(Tracer):
+    """Records into the new graph."""
+
+    record_stack_traces = False
+
+    def __init__(self, graph: Graph, root: Module) -> None:
+        super().__init__()
+        self._start(root)
+        self.graph = graph
+
+
+class Transformer(Interpreter):
+    """Rewrites a GraphModule by running it; override a method of the interpreter to change what is written."""
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module)
+        self.new_graph = Graph(tracer_cls=module.graph._tracer_cls)
+        self.new_graph.signature = module.graph.signature
+        self.new_graph.constants = dict(module.graph.constants)
+        self.tracer = _TransformerTracer(self.new_graph, module)
+
+    def transform(self) -> GraphModule:
+        """Run the graph on proxies and return a GraphModule of what was recorded."""
+        result = self.run(enable_io_processing=False)
+        output = self.new_graph.output(map_aggregate(result, lambda a: a.node if isinstance(a, Proxy) else a))
+        old = self.graph.output_node()
+        output.type = old.type
+        _inherit(output, old, same=True)
+        return GraphModule(self.module, self.new_graph, type(self.module).__name__)
+
+    def run_node(self, n: Node) -> Any:
+        """Run one node on proxies; what it writes inherits where the node came from."""
+        last = self.new_graph._root.prev
+        result = super().run_node(n)
+        new = last.next
+        while new is not self.new_graph._root:
+            _inherit(new, n, same=new.op == n.op and new.target == n.target)
+            new = new.next
+        return result
+
+    def placeholder(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write an input."""
+        node = self.new_graph.create_node("placeholder", target, args)
+        return Proxy(node, self.tracer)
+
+    def get_attr(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write a read of an attribute."""
+        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+
+    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write a call of a submodule."""
+        return self.tracer.create_proxy("call_module", target, args, kwargs)
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write a call of a function."""
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+
+def _inherit(new: Node, old: Node, same: bool) -> None:
+    new.inherit_origin(old)
+    if new.op == "placeholder":
+        new._position, new.type = old._position, old.type
+    if same and old._meta is not None:
+        new.meta = {**old._meta, **new.meta}

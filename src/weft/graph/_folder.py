@@ -1,0 +1,254 @@
+"""`GraphModule.to_folder`: a package anyone can import, read and change, with no trace of how it was captured.
+
+    net/__init__.py         from .module import Net
+    net/module.py           class Net: builds its layers, reads its state, and has the graph's code as `forward`
+    net/state.safetensors   parameters and buffers
+
+Importing runs that code and reads arrays; nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import keyword
+import os
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft import _safetensors
+from weft._module import Module, as_array, is_parameter
+from weft.errors import GraphError
+from weft.graph._literals import Literals
+from weft.graph._module import GraphModule
+
+STATE_FILE = "state.safetensors"
+_INIT = '''"""{name}, a module captured by weft."""
+
+from .module import {name}
+
+__all__ = ["{name}"]
+'''
+_HEAD = '''"""{title}, written by weft's GraphModule.to_folder. The state beside it is data only."""
+
+from pathlib import Path
+
+{imports}
+
+
+class {name}({base}):
+    def __init__(self):
+        super().__init__()
+        state = {read}(Path(__file__).with_name("{file}"))
+{body}
+
+{forward}'''
+
+
+def to_folder(module: GraphModule, folder: str | os.PathLike[str], module_name: str) -> None:
+    """Write the package; see the top of this file."""
+    if not module_name.isidentifier() or keyword.iskeyword(module_name):
+        raise GraphError(f"to_folder: {module_name!r} cannot name a class")
+    writer = _Writer(module, module_name)
+    source = writer.source()
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    for name, (child, class_name) in writer.packages.items():
+        to_folder(child, path / name, class_name)
+    (path / "module.py").write_text(source, encoding="utf-8")
+    (path / "__init__.py").write_text(_INIT.format(name=module_name), encoding="utf-8")
+    write_state(path / STATE_FILE, writer.state)
+
+
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Write named arrays; complex ones, which the format lacks, as pairs of floats."""
+    arrays = {name: np.ascontiguousarray(as_array(value)).reshape(value.shape) for name, value in state.items()}
+    pairs = {n: np.stack([a.real, a.imag], axis=-1) for n, a in arrays.items() if a.dtype.kind == "c"}
+    _safetensors.write(path, {**arrays, **pairs}, {"complex": json.dumps(sorted(pairs))})
+
+
+def read_state(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Read named arrays."""
+    arrays, metadata = _safetensors.read(path)
+    for name in _safetensors.parse_json(metadata.get("complex", "[]")):
+        pair = arrays[name]
+        arrays[name] = pair.view(np.result_type(pair.dtype, np.complex64))[..., 0]
+    return arrays
+
+
+class _Writer:
+    """Writes one class; `state` and `packages` fill as it goes."""
+
+    def __init__(self, module: GraphModule, name: str) -> None:
+        self.module = module
+        self.name = name
+        self.state: dict[str, Any] = {}
+        self.packages: dict[str, tuple[GraphModule, str]] = {}  # subfolder → submodule and its class
+        self.imports: dict[str, str] = {}  # name → the line that binds it
+        self.values: dict[str, str] = {}  # name → an expression, for globals that are values
+        generated = module.graph.python_code("self")
+        taken = {*generated.globals, name, "Path", "self", "state"}
+        self.nn = _free("nn", taken)
+        self.read = _free("read_state", taken)
+        self.literal = Literals(taken)
+        self.imports[self.nn] = "from weft import nn" + ("" if self.nn == "nn" else f" as {self.nn}")
+        self.imports[self.read] = "from weft.graph import read_state" + (
+            "" if self.read == "read_state" else f" as {self.read}"
+        )
+        self.code = generated.src
+        for bound, value in generated.globals.items():
+            self._bind(bound, value)
+
+    def source(self) -> str:
+        body = [*self._layers(), *self._flags()]
+        for bound, value in list(self.literal.globals.items()):
+            self._bind(bound, value)
+        lines = [*dict.fromkeys(self.imports.values()), *(f"{name} = {text}" for name, text in self.values.items())]
+        return _HEAD.format(
+            title=self.name,
+            imports="\n".join(lines),
+            name=self.name,
+            base=f"{self.nn}.Module",
+            read=self.read,
+            file=STATE_FILE,
+            body="\n".join(f"        {line}" for line in body) or "        del state",
+            forward="\n".join(f"    {line}" if line else line for line in self.code.splitlines()) + "\n",
+        )
+
+    # Globals
+
+    def _bind(self, name: str, value: Any) -> None:
+        if name in self.imports or name in self.values or name == "__builtins__":
+            return
+        if isinstance(value, types.ModuleType):
+            path = value.__name__
+            self.imports[name] = f"import {path}" if path.split(".")[0] == name else f"import {path} as {name}"
+            return
+        home, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+        if home == "builtins" and getattr(sys.modules["builtins"], qualified, None) is value:
+            if name != qualified:
+                self.values[name] = qualified
+        elif home not in (None, "__main__") and getattr(sys.modules.get(home or ""), qualified, None) is value:
+            self.imports[name] = f"from {home} import {qualified}" + ("" if qualified == name else f" as {name}")
+        else:
+            text = self.literal(value)
+            if text in self.literal.globals and self.literal.globals[text] is value:
+                raise GraphError(
+                    f"to_folder: {name} = {value!r} cannot be written as Python",
+                    help="define functions in a module that can be imported, keep arrays in attributes of the module",
+                )
+            for inner, part in list(self.literal.globals.items()):
+                self._bind(inner, part)
+            self.values[name] = text
+
+    # Layers and state
+
+    def _layers(self) -> Iterator[str]:
+        """Lines that build the submodules in order, and register what they do not bring with them."""
+        seen: dict[int, str] = {}
+        layered: list[str] = []
+        for path, module in self.module.named_modules(remove_duplicate=False):
+            if any(path.startswith(f"{done}.") for done in layered):
+                continue
+            owner, _, name = path.rpartition(".")
+            place = "self" if not owner else f"self.get_submodule({owner!r})"
+            if path and id(module) in seen:
+                yield f"{place}.add_module({name!r}, self.get_submodule({seen[id(module)]!r}))"
+                layered.append(path)
+                continue
+            seen[id(module)] = path
+            if path:
+                yield f"{place}.add_module({name!r}, {self._build(path, module)})"
+            if path and isinstance(module, GraphModule):
+                layered.append(path)
+            elif not path or type(module) is Module:
+                yield from self._tensors(path, module)
+            else:
+                yield from self._load(path, module)
+
+    def _tensors(self, path: str, module: Module) -> Iterator[str]:
+        place = "self" if not path else f"self.get_submodule({path!r})"
+        for name, value in module.named_parameters(recurse=False):
+            self.state[key := f"{path}.{name}" if path else name] = value
+            made = f"{self.nn}.Parameter(state[{key!r}], requires_grad={value.requires_grad})"
+            yield f"{place}.register_parameter({name!r}, {made})"
+        for name, value in module.named_buffers(recurse=False):
+            self.state[key := f"{path}.{name}" if path else name] = value
+            array = isinstance(value, np.ndarray)
+            made = f"state[{key!r}]" if array else f"{self.literal.function(type(value))}(state[{key!r}])"
+            kept = "" if name not in module._non_persistent_buffers else ", persistent=False"
+            yield f"{place}.register_buffer({name!r}, {made}{kept})"
+
+    def _load(self, path: str, module: Module) -> Iterator[str]:
+        """Lines that fill a layer its constructor has made."""
+        own = {**dict(module.named_parameters(recurse=False)), **dict(module.named_buffers(recurse=False))}
+        if not own:
+            return
+        place = f"self.get_submodule({path!r})"
+        self.state.update({f"{path}.{name}": value for name, value in own.items()})
+        state = ", ".join(f"{name!r}: state[{f'{path}.{name}'!r}]" for name in own)
+        yield f"{place}.load_state_dict({{{state}}}, assign=True)"
+        for name, value in own.items():
+            if is_parameter(value) and not value.requires_grad:
+                yield f"{place}.get_parameter({name!r}).requires_grad = False"
+
+    def _build(self, path: str, module: Module) -> str:
+        """The expression that makes a submodule."""
+        if isinstance(module, GraphModule):
+            folder = "".join(c if c.isalnum() and c.isascii() else "_" for c in f"sub_{path}")
+            class_name = "".join(part.capitalize() for part in folder.split("_"))
+            self.packages[folder] = (module, class_name)
+            self.imports[class_name] = f"from .{folder} import {class_name}"
+            return f"{class_name}()"
+        cls = type(module)
+        library = sys.modules.get("weft.nn")
+        if cls is not Module and getattr(library, cls.__name__, None) is not cls:
+            raise GraphError(
+                f"to_folder: submodule {path!r} is a {cls.__qualname__}, which weft does not know how to write down",
+                help="trace into it (Tracer.is_leaf_module), so that its code becomes part of the graph",
+            )
+        arguments = {} if cls is Module or hasattr(cls, "__len__") else _arguments(module)
+        return f"{self.nn}.{cls.__name__}({', '.join(f'{k}={self.literal(v)}' for k, v in arguments.items())})"
+
+    def _flags(self) -> Iterator[str]:
+        if not self.module.training:
+            yield "self.eval()"
+        for path, module in self.module.named_modules():
+            if module.training != self.module.training:
+                yield f"self.get_submodule({path!r}).training = {module.training}"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, or one like it that nothing has; taken from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _arguments(layer: Module) -> dict[str, Any]:
+    """What to build a layer of weft.nn with: its attributes of the parameters' names, except defaults."""
+    if hasattr(layer, "_arguments"):
+        given: dict[str, Any] = layer._arguments()
+        return given
+    found: dict[str, Any] = {}
+    for name, parameter in inspect.signature(type(layer).__init__).parameters.items():
+        if name in ("self", "device", "dtype") or parameter.kind is parameter.VAR_POSITIONAL:
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        value = getattr(layer, name)
+        if name == "bias":
+            value = value is not None
+        if value is not None and hasattr(value, "dtype"):
+            raise GraphError(
+                f"to_folder: argument {name} of {type(layer).__name__} is an array, which code cannot hold"
+            )
+        if value != parameter.default:
+            found[name] = value
+    return found
