@@ -25,7 +25,7 @@ class Row:
 def seconds(function: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = time.thread_time) -> float:
     """The best of several runs. The collector is on, as it is for users; the result is dropped outside the clock.
 
-    The clock counts the thread's own processor time: what is timed here runs in one thread, whatever else the machine does.
+    The clock counts the processor time of this thread, which does all the work, whatever else the machine does.
     """
     best = float("inf")
     for _ in range(repeat):

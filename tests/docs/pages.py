@@ -17,6 +17,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -45,13 +46,14 @@ def run(text: str, name: str) -> list[str]:
     """Run a page; the differences between what it states and what it prints, one text a block."""
     # Pages are not modules: this is how their lines are found by whoever shows source.
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    namespace = {"__name__": "__main__"}
+    # The page is the program: functions it defines are found where they say they are.
+    sys.modules["__main__"] = program = ModuleType("__main__")
     differences = []
     for block in blocks(text):
         code = compile("\n" * (block.line - 1) + block.code, name, "exec")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(code, namespace)
+            exec(code, vars(program))
         stated, real = _trimmed(block.prints), _trimmed(printed.getvalue())
         if stated != real:
             found = difflib.unified_diff(stated, real, f"{name}:{block.line} says", "but prints", lineterm="", n=99)

@@ -143,6 +143,9 @@ def avg_pool_of(rank):
 
 case("max_pool1d", normal(1, 2, 7), 2, ref=max_pool_of(1))
 case("max_pool1d", normal(2, 7), 3, 2, 1, 1, True, ref=max_pool_of(1))
+# One more window would begin in the padding at the end, so ceil_mode does not add it.
+case("max_pool1d", normal(1, 2, 5), 2, 3, 1, 1, True, ref=max_pool_of(1))
+case("avg_pool1d", normal(1, 2, 5), 2, 3, 1, True, ref=avg_pool_of(1))
 case("max_pool2d", normal(1, 1, 4, 5), 2, ref=max_pool_of(2))
 case("max_pool2d", normal(1, 5, 5), (3, 2), (2, 1), (1, 0), ceil_mode=True, ref=max_pool_of(2))
 case("max_pool2d", normal(1, 1, 5, 5), 2, 1, 0, 2, ref=max_pool_of(2))

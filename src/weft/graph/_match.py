@@ -137,7 +137,9 @@ class SubgraphMatcher:
                 if not ways:
                     return
                 partial.nodes[mine] = theirs
-                partial.taken.add(theirs)
+                if mine.op != "get_attr":
+                    # Reading an attribute computes nothing: others may share the read.
+                    partial.taken.add(theirs)
                 if len(ways) > 1:
                     for way in ways:
                         yield from self._solve(graph, _push(way, pending), partial.copy())
@@ -196,7 +198,7 @@ class SubgraphMatcher:
             return None
         results = frozenset(self.outputs)
         for mine, theirs in partial.nodes.items():
-            inner = mine.op != "placeholder" and mine not in results
+            inner = mine.op not in ("placeholder", "get_attr") and mine not in results
             if inner and any(user not in taken for user in theirs.users):
                 return None
         match = InternalMatch(
@@ -220,7 +222,7 @@ class SubgraphMatcher:
 
     def _settle(self, match: InternalMatch) -> None:
         """Note what a match takes up, for those after it."""
-        taken = [node for mine, node in match.nodes_map.items() if mine.op != "placeholder"]
+        taken = [node for mine, node in match.nodes_map.items() if mine.op not in ("placeholder", "get_attr")]
         if self.remove_overlapping_matches:
             self._used.update(taken)
         if len(self.outputs) > 1:

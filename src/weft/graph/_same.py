@@ -115,7 +115,7 @@ class Spellings:
         if same and len(mine.args) == len(theirs.args) and mine.kwargs.keys() == theirs.kwargs.keys():
             return [*zip(mine.args, theirs.args, strict=True), *((mine.kwargs[k], v) for k, v in theirs.kwargs.items())]
         if mine.op in ("call_module", "get_attr", "output"):
-            return None
+            return [] if mine.op == "get_attr" else None
         op = self._op_of_node(theirs)
         signature = self._signature(theirs.target if op is None else op)
         first, second = _bound(signature, mine), _bound(signature, theirs)

@@ -27,3 +27,7 @@ from weft.ops.losses import *
 from weft.ops.layers import *
 from weft.ops.attention import *
 from weft.ops import fft, linalg_decompositions, linalg_solvers  # namespaces of their own: weft.fft, weft.linalg
+from types import ModuleType as _ModuleType
+
+_OWN = {"TABLE", "Op", "op_of", "spec_of"}  # for those who build on the table, not for those who call ops
+__all__ = [name for name, value in vars().items() if not (name.startswith("_") or name in _OWN or isinstance(value, _ModuleType))]

@@ -1,0 +1,40 @@
+"""The public namespace derives from the table, and holds nothing by accident."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import types
+
+import pytest
+
+import weft
+from weft.ops import TABLE
+from weft.ops._families import unary
+
+ROOMS = {"autograd", "capture", "errors", "fft", "graph", "linalg", "nn", "ops", "patterns", "pytree", "random", "view"}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_an_op_is_found_where_it_says_it_is(name: str) -> None:
+    op = TABLE[name]
+    assert getattr(importlib.import_module(op.__module__), op.__name__) is op
+    assert pickle.loads(pickle.dumps(op)) is op
+    assert copy.deepcopy(op) is op
+    assert op.__doc__ and op.__doc__.splitlines()[0].endswith(".")
+
+
+def test_no_stray_modules() -> None:
+    modules = {n for n, v in vars(weft).items() if isinstance(v, types.ModuleType) and not n.startswith("_")}
+    assert modules <= ROOMS
+
+
+def test_the_table_refuses_what_is_not_whole() -> None:
+    with pytest.raises(ValueError, match="declared twice"):
+        unary("sin", eval=abs, derivative=lambda y, x: 1, doc="Again.")
+    with pytest.raises(ValueError, match="either derivative= or vjp="):
+        unary("brand_new", eval=abs, doc="No rule.")
+    with pytest.raises(ValueError, match="no documentation"):
+        unary("brand_new", eval=abs, derivative=lambda y, x: 1, doc="")
+    assert "brand_new" not in TABLE
