@@ -159,7 +159,6 @@ class Module:
         for kind in _KINDS:
             if name in self.__dict__[kind]:
                 del self.__dict__[kind][name]
-                self._non_persistent_buffers.discard(name)
                 return
         super().__delattr__(name)
 
@@ -348,7 +347,9 @@ class Module:
         return report
 
     def to(self: Self, dtype: Any) -> Self:
-        """Cast the floating-point and complex parameters and buffers, in place, to a dtype."""
+        """Cast the floating-point and complex parameters and buffers, in place, to a dtype; "cpu" is where they are."""
+        if isinstance(dtype, str) and dtype == "cpu":
+            return self
         wanted = np.dtype(dtype)
         if wanted.kind not in "fc":
             raise TypeError(f"Module.to: only floating-point and complex dtypes are possible, got {wanted}")

@@ -57,7 +57,7 @@ def is_internal(frame: FrameType) -> bool:
 
 
 def capture(frame: FrameType | None, boundary: FrameType | None, outer: Position | None) -> Position | None:
-    """The position of the innermost user frame at or above `frame`, up to `boundary`; `outer` is where that was called."""
+    """The position of the innermost user frame from `frame` out to `boundary`; `outer` is where that was called."""
     while frame is not boundary and frame is not None:
         if not _INTERNAL[frame.f_globals.get("__name__", "")]:
             back = frame.f_back
@@ -77,7 +77,7 @@ def user_location() -> Location | None:
 
 
 def locate(position: Position, variable: str | None = None) -> Location:
-    """Resolve a position to file, line, column, text and assigned variable (`variable`, where the caller knows better)."""
+    """Resolve a position to file, line, column, text and assigned variable (`variable` where the caller knows it)."""
     code, offset, _ = position
     if isinstance(code, Location):
         return code
@@ -109,7 +109,7 @@ def stack(position: Position | None) -> list[Location]:
 
 
 def assigned_variable(code: CodeType | Location, offset: int, item: int = 0) -> str | None:
-    """The name the instruction's result is stored under straight away: `y = f(x)` and `self.h = f(x)` give y and self.h.
+    """The name the instruction's result is stored under at once: `y = f(x)` and `self.h = f(x)` give y and self.h.
 
     Where the instruction unpacks (`a, b = f(x)`), `item` says which of the names is meant.
     """
@@ -157,7 +157,7 @@ def return_offset(code: CodeType) -> int:
 
 
 def unpack_count(frame: FrameType) -> int | None:
-    """How many values the frame's current instruction unpacks, where it is `a, b = …`; None for any other instruction."""
+    """How many values the frame's current instruction unpacks where it is `a, b = …`; None for any other."""
     instructions, index = _instructions(frame.f_code)
     at = index.get(frame.f_lasti)
     if at is None or instructions[at].opname != "UNPACK_SEQUENCE":

@@ -1,10 +1,10 @@
 """Nested containers as trees: dicts, lists, tuples, named tuples and dataclasses with values at their leaves.
 
-    >>> leaves, tree = flatten({"a": 1, "b": [2, 3]})
-    >>> leaves
-    [1, 2, 3]
-    >>> tree.unflatten([10, 20, 30])
-    {'a': 10, 'b': [20, 30]}
+>>> leaves, tree = flatten({"a": 1, "b": [2, 3]})
+>>> leaves
+[1, 2, 3]
+>>> tree.unflatten([10, 20, 30])
+{'a': 10, 'b': [20, 30]}
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Tree:
 
     @property
     def leaf_count(self) -> int:
+        """How many leaves the value has."""
         return 1 if self.kind is None else sum(child.leaf_count for child in self.children)
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:

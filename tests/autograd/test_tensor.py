@@ -63,7 +63,7 @@ def same(result: Any, expected: Any) -> None:
         (lambda t: t.long(), A.astype(np.int64)),
         (lambda t: t.int(), A.astype(np.int32)),
         (lambda t: t.bool(), A.astype(bool)),
-        (lambda t: t.to("float32").type_as(t), A),
+        (lambda t: t.to("cpu").to("float32").type_as(t), A),
         (lambda t: t.mul(2).sub(1).div(3).neg(), -(A * 2 - 1) / 3),
         (lambda t: t.mm(t.t()), A @ A.T),
         (lambda t: t.eq(1), A == 1),
@@ -99,7 +99,7 @@ def test_operators_with_arrays_scalars_and_tensors() -> None:
         (t == A, A == A),
         (t != 1, A != 1),
         (t <= 1, A <= 1),
-        (A > t, A > A),
+        (np.greater(A, t), A > A),
     ]:
         same(result, expected)
     same(tensor(np.float32([1, 2])) * 2.5, np.float32([2.5, 5]))  # a Python scalar never promotes
@@ -110,9 +110,9 @@ def test_every_op_with_an_array_first_is_a_method() -> None:
     reserved = {"split", "where"}  # `where` has torch's order of arguments as a method
     for op in TABLE.values():
         first = next(iter(op.__signature__.parameters), None)
-        if op.arrays and first == op.arrays[0] and first not in ("arrays", "operands") and op.name not in reserved:
-            if "." not in op.name:
-                assert hasattr(t, op.name), op.name
+        plain = op.arrays and first == op.arrays[0] and first not in ("arrays", "operands")
+        if plain and op.name not in reserved and "." not in op.name:
+            assert callable(getattr(t, op.name)) or op.name in ("real", "imag"), op.name
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'concat'"):
         _ = t.concat
     with pytest.raises(AttributeError, match="no attribute 'zeros'"):
@@ -143,9 +143,9 @@ def test_numpy_functions() -> None:
     assert np.allclose(t, A) and np.array_equal(t, A) and np.shape(t) == (2, 3)
     with pytest.raises(TypeError, match=r"numpy.unwrap has no weft op, so it does not take a Tensor; pass t.numpy\(\)"):
         np.unwrap(t)
-    with pytest.raises(TypeError, match="np.add with out has no weft op"):
+    with pytest.raises(TypeError, match=r"np\.add with out has no weft op"):
         np.add(t, 1, out=np.zeros((2, 3)))
-    with pytest.raises(TypeError, match="np.add.reduce has no weft op"):
+    with pytest.raises(TypeError, match=r"np\.add\.reduce has no weft op"):
         np.add.reduce(t)
 
 

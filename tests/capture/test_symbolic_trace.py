@@ -113,7 +113,7 @@ def test_a_numpy_call_the_op_does_not_take_stays_a_numpy_call() -> None:
         (lambda x: x and 1, "a branch on a traced value"),
         (lambda x: not x, "a branch on a traced value"),
         (lambda x: len(x), "len() of a traced value"),
-        (lambda x: [i for i in x], "a loop over a traced value"),
+        (lambda x: [i + 1 for i in x], "a loop over a traced value"),
         (lambda x: list(x), "a loop over a traced value"),
         (lambda x: int(x), "int() of a traced value"),
         (lambda x: float(x), "float() of a traced value"),

@@ -62,5 +62,3 @@ def _compare(a: Graph, b: Graph) -> None:
 @pytest.fixture
 def assert_same_graph() -> Callable[[Graph, Graph], None]:
     return _compare
-
-

@@ -9,15 +9,13 @@ import math
 import operator
 from collections import namedtuple
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Optional
 
 import numpy as np
 import pytest
 
 import weft
-from weft import pytree
 from weft.errors import GraphError
-from weft.graph import Inputs
 
 Pair = namedtuple("Pair", "a b")
 
@@ -168,7 +166,8 @@ def test_operators(name: str, other: Any, swap: bool) -> None:
     try:
         expected = function(*(args[::-1] if swap else args))
     except TypeError:
-        pytest.raises(TypeError, compiled(graph), None, args[0])
+        with pytest.raises(TypeError):
+            compiled(graph)(None, args[0])
         return
     assert compiled(graph)(None, args[0]) == expected
 
@@ -216,7 +215,7 @@ LITERALS = [
     *(0, -1, 10**30, -(2**5000), True, None, ..., NotImplemented),
     *(0.1, -0.0, 1e300, math.inf, -math.inf),
     *(1 + 2j, complex(-0.0, -1), complex(math.inf, 0)),
-    *("", "it's \"quoted\"\n\\", "é\u2028\ud800", "'); import os #", b"a\x00'"),
+    *("", 'it\'s "quoted"\n\\', "é\u2028\ud800", "'); import os #", b"a\x00'"),
     *((), (1,), (1, (2, [3])), [], [[]], {}, {"a": {"b": [1]}, (1, 2): 3, None: 4}),
     *({1, 2}, set(), {"b", "a"}, frozenset(), frozenset({1})),
     *(slice(1, None), slice(None), range(3), range(5, 0, -2)),
@@ -230,13 +229,14 @@ LITERALS = [
 ]
 
 
-@pytest.mark.parametrize("value", LITERALS, ids=lambda value: ascii(value)[:40])
+@pytest.mark.parametrize("value", LITERALS, ids=lambda value: type(value).__name__)
 def test_literals_keep_value_and_type(value: Any) -> None:
     graph = call(keep, value, [value], key={"k": (value,)})
     args, kwargs = compiled(graph)(None, 0)
     for got in (args[0], args[1][0], kwargs["key"]["k"][0]):
         assert type(got) is type(value)
-        assert repr(got) == repr(value)
+        # The text of a set follows its order, which changes from run to run.
+        assert repr(got) == repr(value) or isinstance(value, set | frozenset)
         assert got == value or got != got
 
 
@@ -255,7 +255,7 @@ def test_values_without_a_spelling_are_bound_as_they_are() -> None:
 
 
 def test_containers_arrive_mutable() -> None:
-    args, kwargs = compiled(call(keep, [1], {"a": 1}))(None, 0)
+    args, _ = compiled(call(keep, [1], {"a": 1}))(None, 0)
     assert type(args[0]) is list
     assert type(args[1]) is dict
 
@@ -307,7 +307,9 @@ def test_paths(target: str) -> None:
     assert attribute(1) == called == 2
 
 
-@pytest.mark.parametrize("name", ["weft", "numpy", "inf", "getattr", "range", "slice", "len", "keep", "math", "input_1"])
+@pytest.mark.parametrize(
+    "name", ["weft", "numpy", "inf", "getattr", "range", "slice", "len", "keep", "math", "input_1"]
+)
 def test_names_of_inputs_shadow_nothing(name: str) -> None:
     graph = weft.Graph()
     x, y = graph.placeholder("input"), graph.placeholder(name)
@@ -334,6 +336,20 @@ def test_two_functions_of_one_name() -> None:
     x = graph.placeholder("x")
     graph.output([graph.call_function(make(i), (x,)) for i in range(3)])
     assert compiled(graph)(None, 0) == [0, 1, 2]
+
+
+def test_a_function_does_not_take_the_name_of_a_builtin() -> None:
+    def mine(x: Any) -> str:
+        return "mine"
+
+    mine.__name__ = mine.__qualname__ = "len"
+    mine.__module__ = None  # type: ignore[assignment]
+    graph = weft.Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_function(mine, (x,)), graph.call_function(len, (x,))))
+    assert "len(x)" in body(graph)[1]
+    assert "= len(x)" not in body(graph)[0]
+    assert compiled(graph)(None, "abc") == ("mine", 3)
 
 
 def test_code_is_the_same_every_time() -> None:
@@ -405,90 +421,17 @@ def test_keyword_only_after_starred() -> None:
     assert gm(1, 5, 6, k=7, z=8) == program(1, 5, 6, k=7, z=8)
 
 
-@pytest.mark.parametrize("annotation", [int, np.ndarray, list[int], int | None, "np.ndarray", Literal["a"], None])
+ANNOTATIONS = [int, np.ndarray, list[int], int | None, "np.ndarray", Literal["a"], None, tuple[()], int | list[str]]
+ANNOTATIONS += [Callable[[int], str], Optional[Literal["a"]], dict[str, tuple[int, ...]]]  # noqa: UP045  # the old way
+
+
+@pytest.mark.parametrize("annotation", ANNOTATIONS, ids=str)
 def test_annotations_evaluate(annotation: Any) -> None:
     graph = weft.Graph()
     x = graph.placeholder("x", type_expr=annotation)
     graph.output(graph.call_function(keep, (x,), type_expr=annotation), type_expr=annotation)
     expected = {} if annotation is None else {"x": annotation, "return": annotation}
     assert compiled(graph).__annotations__ == expected
-
-
-def nested() -> weft.Graph:
-    graph = weft.Graph()
-    a, b, scale = graph.placeholder("batch_1"), graph.placeholder("batch_2"), graph.placeholder("scale", default_value=2)
-    graph.output((a, b, scale))
-    tree = pytree.flatten({"a": 0, "b": (0, 0)})[1]
-    graph.signature = Inputs(("batch", "flag", "scale"), (tree, pytree.LEAF, pytree.LEAF), {2: "fixed", 3: True})
-    return graph
-
-
-def test_nested_inputs() -> None:
-    graph = nested()
-    assert graph.python_code().src == (
-        "def forward(self, batch, flag = True, scale = 2):\n"
-        "    batch_1, batch_2, scale = _inputs.flatten(batch, flag, scale);  batch = flag = None\n"
-        "    return (batch_1, batch_2, scale)\n"
-    )
-    forward = compiled(graph)
-    assert forward(None, {"b": (2, "fixed"), "a": 1}) == (1, 2, 2)
-    assert graph.process_inputs({"a": [1], "b": (2, "fixed")}, True, 3) == ([1], 2, 3)
-    assert graph.process_outputs((1, 2)) == (1, 2)
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (({"a": 1},), r"batch: expected \{'a': \*, 'b': \(\*, \*\)\}, got \{'a': \*\}"),
-        (([1, 2],), r"batch: expected .*, got \[\*, \*\]"),
-        (({"a": 1, "b": (2,)},), r"got \{'a': \*, 'b': \(\*,\)\}"),
-        (({"a": 1, "b": (2, "other")},), r"batch: 'fixed' was fixed while tracing, got 'other'"),
-        (({"a": 1, "b": (2, "fixed")}, False), "flag: True was fixed while tracing, got False"),
-    ],
-)
-def test_nested_inputs_are_checked(args: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(GraphError, match=message):
-        compiled(nested())(None, *args)
-
-
-def test_nested_inputs_need_their_number() -> None:
-    with pytest.raises(GraphError, match="expected 3 inputs"):
-        nested().process_inputs(1)
-    graph = nested()
-    graph.output_node().args = (None,)
-    graph.erase_node(graph.find_nodes(op="placeholder")[0])
-    with pytest.raises(GraphError, match="2 placeholders, but a signature of 3 leaves"):
-        graph.python_code()
-
-
-def test_inputs_check_themselves() -> None:
-    with pytest.raises(GraphError, match="1 names but 0 structures"):
-        Inputs(("x",), ())
-    with pytest.raises(GraphError, match="no leaf 1"):
-        Inputs(("x",), (pytree.LEAF,), {1: 0})
-
-
-def test_traced_pytrees_run() -> None:
-    def program(batch: Any, pair: Any, scale: Any = 2, flag: bool = False) -> Any:
-        return {"sum": batch["x"] + batch["y"][0] * scale, "b": pair.b} if flag else None
-
-    gm = weft.symbolic_trace(
-        program,
-        concrete_args={"batch": {"x": weft.PH, "y": [weft.PH, 7]}, "pair": Pair(None, weft.PH), "flag": True},
-    )
-    batch = {"x": np.ones(2), "y": [np.arange(2.0), 7]}
-    got, expected = gm(batch, Pair(None, 5), 3), program(batch, Pair(None, 5), 3, True)
-    assert got.keys() == expected.keys()
-    assert got["sum"].tolist() == expected["sum"].tolist()
-    assert got["b"] == 5
-    with pytest.raises(GraphError, match="7 was fixed while tracing, got 8"):
-        gm({"x": 1, "y": [1, 8]}, Pair(None, 5))
-
-
-def test_only_constants() -> None:
-    gm = weft.symbolic_trace(lambda n: n + 1, concrete_args={"n": 3})
-    assert gm(3) == 4
-    assert gm() == 4
 
 
 # Memory

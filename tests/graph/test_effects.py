@@ -22,8 +22,10 @@ def call(target: Any, *args: Any, **kwargs: Any) -> weft.Node:
 
 @pytest.mark.parametrize(
     "target",
-    [print, setattr, delattr, operator.setitem, operator.delitem, operator.iadd, operator.imatmul, np.copyto]
-    + [np.putmask, np.testing.assert_allclose, builtins.next],
+    [
+        *(print, setattr, delattr, builtins.next, operator.setitem, operator.delitem, operator.iadd, operator.imatmul),
+        *(np.copyto, np.putmask, np.testing.assert_allclose),
+    ],
 )
 def test_functions_that_act(target: Any) -> None:
     assert call(target).is_impure()
@@ -139,7 +141,10 @@ def test_python_functions() -> None:
     node = call(plain, 1)
     x = node.args[0]
     assert node.normalized_arguments(None) == ((x, 1), {"keep": False})
-    assert node.normalized_arguments(None, normalize_to_only_use_kwargs=True) == ((), {"x": x, "axis": 1, "keep": False})
+    assert node.normalized_arguments(None, normalize_to_only_use_kwargs=True) == (
+        (),
+        {"x": x, "axis": 1, "keep": False},
+    )
     assert call(plain, keep=True).normalized_arguments(None).kwargs == {"axis": None, "keep": True}
 
 
@@ -155,7 +160,7 @@ def test_modules_by_forward() -> None:
     graph = weft.Graph(Block(Quiet()))
     x = graph.placeholder("x")
     node = graph.call_module("inner", (x,))
-    assert node.normalized_arguments(graph.owning_module, True) == ((), {"x": x, "scale": 2})
+    assert node.normalized_arguments(graph.owning_module, None, None, True) == ((), {"x": x, "scale": 2})
     assert node.normalized_arguments(None) == ((x,), {"scale": 2})
 
 

@@ -23,9 +23,13 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            nn.Conv2d(1, 4, 3, padding="same", bias=False), nn.BatchNorm2d(4, momentum=None), nn.PReLU(4), nn.AvgPool2d(2)
+            nn.Conv2d(1, 4, 3, padding="same", bias=False),
+            nn.BatchNorm2d(4, momentum=None),
+            nn.PReLU(4),
+            nn.AvgPool2d(2),
         )
         self.head = nn.Linear(36, 2)
+        self.head.bias.requires_grad = False
         self.act = self.body[2]
         self.frozen = nn.Parameter(np.ones(2), requires_grad=False)
         self.register_buffer("phase", np.array([1 + 2j, 3j]))
@@ -66,6 +70,7 @@ def test_same_results_state_and_flags(load: Any, tmp_path: Path) -> None:
         got = again.state_dict()[name]
         assert np.array_equal(got, value) and got.dtype == value.dtype and type(got) is type(value), name
     assert not again.frozen.requires_grad and again.head.weight.requires_grad
+    assert not again.head.bias.requires_grad
     assert again.scratch.tolist() == [1.0] and isinstance(again.phase, np.ndarray)
     assert sorted(p.name for p in (tmp_path / "written_net").iterdir() if p.is_file()) == [
         "__init__.py",
@@ -108,6 +113,16 @@ def test_nested_graph_modules_become_subpackages(load: Any, tmp_path: Path) -> N
     np.testing.assert_array_equal(again(x), outer(x))
     assert (tmp_path / "written_nested" / "sub_in_ner" / "module.py").exists()
     assert list(again.state_dict()) == list(outer.state_dict())
+
+
+def test_names_of_the_code_win_over_ours(load: Any) -> None:
+    graph = Graph()
+    x = graph.placeholder("state")
+    graph.output(graph.call_function(Path, (x,), name="nn"))  # the code needs a global `Path` of its own
+    gm = GraphModule({}, graph)
+    assert load(gm, "written_names")("a/b") == Path("a/b")
+    with pytest.raises(GraphError, match=r"the code uses '.*' already; give the class another name"):
+        gm.to_folder("unused", next(n for n in gm.recompile().globals if not n.startswith("_")))
 
 
 def test_structured_inputs_are_written(load: Any) -> None:
@@ -160,7 +175,9 @@ def test_every_layer_can_be_written(layer: nn.Module, load: Any) -> None:
     graph.output(graph.call_module("layer", (graph.placeholder("x"),)))
     again = load(GraphModule({"layer": layer}, graph), f"written_{id(layer)}").layer
     assert type(again) is type(layer) and repr(again) == repr(layer)
-    assert {k: v.tolist() for k, v in again.state_dict().items()} == {k: v.tolist() for k, v in layer.state_dict().items()}
+    assert {k: v.tolist() for k, v in again.state_dict().items()} == {
+        k: v.tolist() for k, v in layer.state_dict().items()
+    }
     settings = {k: v for k, v in vars(layer).items() if not k.startswith("_")}
     assert {k: v for k, v in vars(again).items() if not k.startswith("_")} == settings
 
@@ -171,7 +188,7 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
     graph = Graph()
     graph.output(graph.call_module("mine", (graph.placeholder("x"),)))
-    with pytest.raises(GraphError, match="submodule 'mine' is a .*Mine, which weft does not know how to write down"):
+    with pytest.raises(GraphError, match=r"submodule 'mine' is a .*Mine, which weft does not know how to write down"):
         GraphModule({"mine": Mine()}, graph).to_folder(tmp_path / "a")
     graph = Graph()
     graph.output(graph.call_function(lambda x: x, (graph.placeholder("x"),)))

@@ -151,9 +151,9 @@ def test_other_graph_and_broken_graphs() -> None:
     assert Interpreter(gm, graph=other).run() is gm.scale
     other = Graph()
     other.output(other.get_attr("no.such"))
-    with pytest.raises(GraphError, match="'no.such' cannot be read: Net has no attribute 'no'"):
+    with pytest.raises(GraphError, match=r"'no\.such' cannot be read: Net has no attribute 'no'"):
         Interpreter(gm, graph=other).run()
-    with pytest.raises(GraphError, match="'no.such' cannot be read: the graph has no module"):
+    with pytest.raises(GraphError, match=r"'no\.such' cannot be read: the graph has no module"):
         Interpreter(None, graph=other).run()
     swapped = Graph()
     x = swapped.placeholder("x")

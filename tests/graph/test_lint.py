@@ -22,7 +22,7 @@ class Owner(Module):
 
 
 def chain(owner: Any = None) -> tuple[weft.Graph, weft.Node, weft.Node, weft.Node, weft.Node]:
-    """x, then neg(x), then abs(neg), then the output."""
+    """The graph; x, neg(x), abs(neg) and the output, so that g[1] to g[4] are its nodes."""
     graph = weft.Graph(owner)
     x = graph.placeholder("x")
     neg = graph.call_function(operator.neg, (x,))
@@ -45,15 +45,13 @@ def test_good_graphs_pass() -> None:
 
 
 def cycle(g: Any) -> None:
-    graph, x, neg, absolute, out = g
-    neg.args = (absolute,)
+    g[2].args = (g[3],)
 
 
 def long_cycle(g: Any) -> None:
-    graph, x, neg, absolute, out = g
-    with graph.inserting_after(absolute):
-        more = graph.call_function(operator.add, (absolute, neg), name="more")
-    neg.args = (more,)
+    with g[0].inserting_after(g[3]):
+        more = g[0].call_function(operator.add, (g[3], g[2]), name="more")
+    g[2].args = (more,)
 
 
 def itself(g: Any) -> None:
@@ -61,21 +59,17 @@ def itself(g: Any) -> None:
 
 
 def before_definition(g: Any) -> None:
-    graph, x, neg, absolute, out = g
-    absolute.append(neg)
+    g[3].append(g[2])
 
 
 def erased_input(g: Any) -> None:
-    graph, x, neg, absolute, out = g
-    graph.erase_node(out)
-    graph.erase_node(absolute)
-    neg.args = (absolute,)
+    g[0].erase_node(g[4])
+    g[0].erase_node(g[3])
+    g[2].args = (g[3],)
 
 
 def never_in_the_list(g: Any) -> None:
-    graph, x, neg, absolute, out = g
-    stray = weft.Node(graph, "stray", "call_function", operator.neg, (), {})
-    neg.args = (stray,)
+    g[2].args = (weft.Node(g[0], "stray", "call_function", operator.neg, (), {}),)
 
 
 def foreign_input(g: Any) -> None:

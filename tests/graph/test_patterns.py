@@ -22,7 +22,9 @@ def lines(gm: weft.GraphModule) -> list[str]:
     return [line.split(";")[0].strip() for line in gm.code.splitlines()[1:]]
 
 
-def rewritten(program: Callable[..., Any], pattern: Any, replacement: Any, **options: Any) -> tuple[list[str], list[Any]]:
+def rewritten(
+    program: Callable[..., Any], pattern: Any, replacement: Any, **options: Any
+) -> tuple[list[str], list[Any]]:
     gm = weft.symbolic_trace(program)
     matches = weft.replace_pattern(gm, pattern, replacement, **options)
     gm.graph.lint()
@@ -41,7 +43,12 @@ def test_one_match_and_its_report() -> None:
     np.testing.assert_allclose(gm(X, Y), np.cos(np.exp(X) * Y))
     assert match.anchor.name == "add"
     assert match.anchor.graph is pattern.graph
-    assert {mine.name: theirs.name for mine, theirs in match.nodes_map.items()} == dict(add="add", sin="sin", a="x", b="y")
+    assert {mine.name: theirs.name for mine, theirs in match.nodes_map.items()} == {
+        "add": "add",
+        "sin": "sin",
+        "a": "x",
+        "b": "y",
+    }
     assert {name: node.name for name, node in match.bindings.items()} == {"a": "x", "b": "y"}
 
 
@@ -78,7 +85,7 @@ def test_a_value_used_outside_prevents_a_match() -> None:
         return inner + 1, inner * 2
 
     assert rewritten(program, lambda a: sin(a) + 1, lambda a: a)[1] == []
-    code, matches = rewritten(program, lambda a: (sin(a) + 1, sin(a) * 2), lambda a: (a, a))
+    _, matches = rewritten(program, lambda a: (sin(a) + 1, sin(a) * 2), lambda a: (a, a))
     assert matches == []  # the pattern computes sin twice, the program once
 
 
@@ -106,6 +113,14 @@ def test_a_parameter_is_the_same_wherever_it_stands() -> None:
     assert len(rewritten(lambda x, y: x * y, lambda a: a * a, lambda a: a)[1]) == 0
     assert len(rewritten(lambda x, y: x * x, lambda a: a * a, lambda a: a)[1]) == 1
     assert len(rewritten(lambda x, y: x * x, lambda a, b: a * b, lambda a, b: a)[1]) == 1
+
+
+def test_a_parameter_is_not_what_the_pattern_computes() -> None:
+    def program(x: Any) -> Any:
+        inner = sin(x)
+        return inner + inner
+
+    assert rewritten(program, lambda a, b: sin(a) + b, lambda a, b: a)[1] == []
 
 
 def test_constants_of_the_pattern_have_to_be_equal() -> None:
@@ -178,10 +193,10 @@ def test_constants_are_bound_and_used_again() -> None:
 
 
 def test_whole_arguments_are_bound() -> None:
-    code, matches = rewritten(
-        lambda x, y: weft.concat([x, y], axis=0), lambda parts, axis: weft.concat(parts, axis=axis), lambda parts, axis: (
-            weft.stack(parts, axis=axis)
-        )
+    code, _ = rewritten(
+        lambda x, y: weft.concat([x, y], axis=0),
+        lambda parts, axis: weft.concat(parts, axis=axis),
+        lambda parts, axis: weft.stack(parts, axis=axis),
     )
     assert code == ["stack = weft.stack([x, y], axis = 0)", "return stack"]
 
@@ -221,7 +236,7 @@ def test_restricted_parameters(pattern: Any, found: list[Any]) -> None:
 
 
 def test_restrictions_are_not_lost() -> None:
-    from weft.patterns import constant  # noqa: F401  # out of reach for the annotation: that is the test
+    from weft.patterns import constant  # out of reach for the annotation: that is the test
 
     def pattern(a: Any, c: constant) -> Any:
         return a * c
@@ -251,7 +266,13 @@ def test_one_of_with_methods() -> None:
     either = patterns.one_of(weft.abs, "conjugate")
     code, matches = rewritten(lambda x: weft.abs(x).conjugate(), lambda a: either(a), lambda a: either(-a))
     assert len(matches) == 2
-    assert code == ["neg = -x", "abs_2 = weft.abs(neg)", "neg_1 = -abs_2", "conjugate_1 = neg_1.conjugate()", "return conjugate_1"]
+    assert code == [
+        "neg = -x",
+        "abs_2 = weft.abs(neg)",
+        "neg_1 = -abs_2",
+        "conjugate_1 = neg_1.conjugate()",
+        "return conjugate_1",
+    ]
 
 
 def test_one_of_is_one_choice_a_match() -> None:
@@ -311,7 +332,7 @@ def test_spellings_of_methods_and_keywords() -> None:
 
 
 def test_joining_tuples_is_no_addition() -> None:
-    program = lambda x: (x.shape + (1,), x.shape + x.shape)  # noqa: E731
+    program = lambda x: (operator.add(x.shape, (1,)), x.shape + x.shape)  # noqa: E731
     assert rewritten(program, lambda a, b: weft.add(a, b), lambda a, b: a)[1] == []
     graph = weft.symbolic_trace(lambda x, y: x + y).graph
     next(iter(graph.nodes)).meta["type"] = (weft.spec((2,)), weft.spec((3,)))
@@ -344,11 +365,24 @@ def test_origins_are_kept() -> None:
 def test_arrays_in_pattern_and_replacement() -> None:
     one, two = np.ones(4), np.full(4, 2.0)
     gm = weft.symbolic_trace(lambda x: sin(x * one) + cos(x * two))
-    (match,) = weft.replace_pattern(gm, lambda a: a * two, lambda a: a * np.full(4, 7.0))
+    assert len(weft.replace_pattern(gm, lambda a: a * two, lambda a: a * np.full(4, 7.0))) == 1
     gm.graph.lint()
     np.testing.assert_allclose(gm(X), np.sin(X) + np.cos(X * 7))
     assert len(weft.replace_pattern(gm, lambda a: a * one, lambda a: a * two)) == 1
     np.testing.assert_allclose(gm(X), np.sin(X * 2) + np.cos(X * 7))
+
+
+def test_matches_may_share_an_attribute() -> None:
+    two = np.full(4, 2.0)
+    graph = weft.Tracer().trace(lambda x, y: (sin(x * two), y * two, x - two))
+    (shared, *others) = graph.find_nodes(op="get_attr")
+    for node in others:
+        node.replace_all_uses_with(shared)
+        graph.erase_node(node)
+    graph.lint()
+    assert len(weft.replace_pattern(graph, lambda a: a * two, lambda a: a + a)) == 2
+    graph.lint()
+    assert [user.name for user in shared.users] == ["sub"]
 
 
 def test_modules_of_the_replacement_come_along() -> None:
@@ -365,124 +399,3 @@ def test_modules_of_the_replacement_come_along() -> None:
     weft.replace_pattern(gm, lambda a: sin(a), Scale())
     gm.graph.lint()
     np.testing.assert_allclose(np.asarray(gm(X).data), X * 3)
-
-
-# Order and cycles
-
-
-def test_nodes_between_the_results_of_a_match() -> None:
-    def program(x: Any, y: Any) -> Any:
-        first = sin(x)
-        used = first * 2
-        late = y + 1
-        return used, cos(late)
-
-    gm = weft.symbolic_trace(program)
-    matches = weft.replace_pattern(gm, lambda a, b: (sin(a), cos(b)), lambda a, b: (a - b, b))
-    gm.graph.lint()
-    assert len(matches) == 1
-    for got, expected in zip(gm(X, Y), ((X - (Y + 1)) * 2, Y + 1), strict=True):
-        np.testing.assert_allclose(got, expected)
-
-
-def test_an_input_that_depends_on_a_result_prevents_a_match() -> None:
-    program = lambda x: cos(sin(x) + 1)  # noqa: E731
-    assert rewritten(program, lambda a, b: (sin(a), cos(b)), lambda a, b: (a - b, b))[1] == []
-
-
-def test_two_matches_must_not_need_each_other() -> None:
-    def program(x: Any, y: Any) -> Any:
-        first, second = sin(x), sin(y)
-        return cos(second), cos(first)
-
-    code, matches = rewritten(program, lambda a, b: (sin(a), cos(b)), lambda a, b: (a - b, b - a))
-    assert len(matches) == 1
-
-
-# Errors leave the graph as it was
-
-
-@pytest.mark.parametrize(
-    ("pattern", "replacement", "message"),
-    [
-        (lambda a: sin(a), lambda a, b: a, "the pattern takes 1 parameters, the replacement 2"),
-        (lambda a: sin(a), lambda a: (a, a), "the pattern returns 1 values, the replacement 2"),
-        (lambda a: a, lambda a: a, "a pattern returns results of calls; this one returns a"),
-        (lambda a: (sin(a), 1), lambda a: (a, 1), "this one returns 1"),
-        (lambda a: (), lambda a: (), "the pattern is empty"),
-        (lambda a: [b := sin(a), b], lambda a: (a, a), "returns one value twice"),
-        (lambda a, b: sin(a), lambda a, b: b * 2, "uses 'b', which the pattern takes but does not use"),
-        (lambda a: sin(a), lambda *a: a, r"a replacement cannot take \*a"),
-    ],
-)
-def test_errors(pattern: Any, replacement: Any, message: str) -> None:
-    gm = weft.symbolic_trace(lambda x: sin(x) + sin(x))
-    before = str(gm.graph)
-    with pytest.raises(GraphError, match=message):
-        weft.replace_pattern(gm, pattern, replacement)
-    assert str(gm.graph) == before
-
-
-def test_a_callback_that_fails_half_way_changes_nothing() -> None:
-    gm = weft.symbolic_trace(lambda x: sin(x * 1) + sin(x * 2))
-    before = str(gm.graph)
-
-    def make(match: Any, graph: Any, pattern: Any) -> weft.Graph:
-        if match.bindings["c"] == 2:
-            raise LookupError("no such thing")
-        constant = np.zeros(3)
-        return weft.symbolic_trace(lambda a, c: a + constant).graph
-
-    with pytest.raises(LookupError, match="no such thing"):
-        weft.replace_pattern_with_filters(gm, lambda a, c: sin(a * c), replacement_callback=make)
-    assert str(gm.graph) == before
-    assert not list(gm.named_buffers())
-
-
-def test_wrong_kinds_of_thing() -> None:
-    gm = weft.symbolic_trace(lambda x: sin(x))
-    with pytest.raises(TypeError, match="a pattern is a function"):
-        weft.replace_pattern(gm, 3, lambda a: a)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="edits a GraphModule or a Graph"):
-        weft.replace_pattern(lambda x: x, lambda a: sin(a), lambda a: a)  # type: ignore[arg-type]
-
-
-# The matcher alone
-
-
-def test_matcher_options() -> None:
-    graph = weft.symbolic_trace(lambda x, y: sin(sin(x)) + y).graph
-    pattern = weft.symbolic_trace(lambda a: sin(a)).graph
-    match = patterns.SubgraphMatcher
-    assert len(match(pattern).match(graph)) == 2
-    assert len(match(pattern, match_placeholder=True).match(graph)) == 1
-    assert len(match(pattern, match_output=True).match(graph)) == 0
-    whole = weft.symbolic_trace(lambda a, b: sin(sin(a)) + b).graph
-    (found,) = match(whole, match_output=True).match(graph)
-    assert found.name_node_map["output"] is graph.output_node()
-    deep = weft.symbolic_trace(lambda x: sin(sin(sin(x)))).graph
-    twice = weft.symbolic_trace(lambda a: sin(sin(a))).graph
-    assert len(match(twice).match(deep)) == 1
-    assert len(match(twice, remove_overlapping_matches=False).match(deep)) == 2
-    assert [str(value) for value in found.placeholder_nodes] == ["x", "y"]
-    assert [str(node) for node in found.returning_nodes] == ["add"]
-
-
-def test_many_matches() -> None:
-    graph = weft.Graph()
-    node = graph.placeholder("x")
-    for i in range(5000):
-        node = graph.call_function(operator.mul, (graph.call_function(sin, (node,)), i))
-    graph.output(node)
-    assert len(weft.replace_pattern(graph, lambda a, c: sin(a) * c, lambda a, c: cos(a) + c)) == 5000
-    graph.lint()
-    pairs = lambda a: (lambda s: (s + 1, s * 2))(cos(a))  # noqa: E731
-    graph = weft.Graph()
-    node = graph.placeholder("x")
-    for _ in range(3000):
-        inner = graph.call_function(cos, (node,))
-        one, two = graph.call_function(operator.add, (inner, 1)), graph.call_function(operator.mul, (inner, 2))
-        node = graph.call_function(operator.sub, (one, two))
-    graph.output(node)
-    assert len(weft.replace_pattern(graph, pairs, lambda a: (a, -a))) == 3000
-    graph.lint()

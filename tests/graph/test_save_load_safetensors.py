@@ -24,7 +24,6 @@ arrays = st.dictionaries(
     st.sampled_from(DTYPES).flatmap(lambda d: hnp.arrays(d, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0))),
     max_size=5,
 )
-metadata = st.dictionaries(st.text(max_size=8), st.text(max_size=30), max_size=3)
 surrogates = st.characters(blacklist_categories=("Cs",))
 plain_metadata = st.dictionaries(st.text(surrogates, max_size=8), st.text(surrogates, max_size=30), max_size=3)
 
@@ -65,7 +64,12 @@ def test_weft_reads_what_the_package_writes(folder: Path, values: dict[str, np.n
 
 def test_layout_and_byte_order_do_not_matter(tmp_path: Path) -> None:
     base = np.arange(24.0).reshape(2, 3, 4)
-    values = {"transposed": base.T, "big": base.astype(">f8"), "strided": base[:, ::2, 1:3], "scalar": np.array(3, ">i2")}
+    values = {
+        "transposed": base.T,
+        "big": base.astype(">f8"),
+        "strided": base[:, ::2, 1:3],
+        "scalar": np.array(3, ">i2"),
+    }
     _safetensors.write(tmp_path / "a", values)
     for read in (_safetensors.read(tmp_path / "a")[0], safetensors.numpy.load_file(tmp_path / "a")):
         assert all(np.array_equal(read[name], values[name]) for name in values)
@@ -73,7 +77,10 @@ def test_layout_and_byte_order_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_data_is_aligned(tmp_path: Path) -> None:
-    _safetensors.write(tmp_path / "a", {"a": np.zeros(3, "u1"), "b": np.zeros(5, "f8"), "c": np.zeros(1, "f4")}, {"t": "xyz"})
+    _safetensors.write(
+        tmp_path / "a", {"a": np.zeros(3, "u1"), "b": np.zeros(5, "f8"), "c": np.zeros(1, "f4")}, {"t": "xyz"}
+    )
+    assert os.listdir(tmp_path) == ["a"]
     content = (tmp_path / "a").read_bytes()
     length = int.from_bytes(content[:8], "little")
     assert length % 8 == 0
@@ -93,7 +100,7 @@ LIES: dict[str, tuple[bytes, str]] = {
     "not JSON": (raw(b'{"a": '), "not valid JSON"),
     "not UTF-8": (raw(b'{"a\xff": 1}'), "not valid JSON"),
     "NaN": (raw(b'{"a": NaN}'), "not valid JSON"),
-    "trailing text": (raw(b'{} {}'), "not valid JSON"),
+    "trailing text": (raw(b"{} {}"), "not valid JSON"),
     "deep": (raw(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"), "deeply"),
     "long number": (raw(b'{"a": ' + b"9" * 10_000 + b"}"), "not valid JSON"),
     "twice": (raw(b'{"a": 1, "a": 2}'), "appears twice"),
@@ -110,7 +117,10 @@ LIES: dict[str, tuple[bytes, str]] = {
     "float shape": (raw({"a": {**F4, "shape": [2.0]}}, bytes(8)), "impossible shape"),
     "many dimensions": (raw({"a": {**F4, "shape": [1] * 80}}, bytes(4)), "impossible shape"),
     "overflow": (raw({"a": {**F4, "shape": [1 << 40, 1 << 40]}}, bytes(8)), "impossible shape"),
-    "overflow to zero": (raw({"a": {**F4, "shape": [0, 1 << 62, 1 << 62], "data_offsets": [0, 0]}}), "impossible shape"),
+    "overflow to zero": (
+        raw({"a": {**F4, "shape": [0, 1 << 62, 1 << 62], "data_offsets": [0, 0]}}),
+        "impossible shape",
+    ),
     "wraps": (raw({"a": {**F4, "shape": [1 << 62, 4, 2]}}, bytes(8)), "impossible shape"),
     "too few bytes": (raw({"a": {**F4, "data_offsets": [0, 4]}}, bytes(4)), "takes 8 bytes"),
     "backwards": (raw({"a": {**F4, "data_offsets": [8, 0]}}, bytes(8)), "impossible data_offsets"),
@@ -118,7 +128,10 @@ LIES: dict[str, tuple[bytes, str]] = {
     "gap": (raw({"a": {**F4, "data_offsets": [4, 12]}}, bytes(12)), "where 0 was expected"),
     "overlap": (raw({"a": F4, "b": {**F4, "data_offsets": [4, 12]}}, bytes(12)), "where 8 was expected"),
     "beyond the end": (raw({"a": F4}, bytes(4)), "truncated"),
-    "claims terabytes": (raw({"a": {"dtype": "U8", "shape": [1 << 42], "data_offsets": [0, 1 << 42]}}, b"x"), "truncated"),
+    "claims terabytes": (
+        raw({"a": {"dtype": "U8", "shape": [1 << 42], "data_offsets": [0, 1 << 42]}}, b"x"),
+        "truncated",
+    ),
     "more behind": (raw({"a": F4}, bytes(9)), "belong to no array"),
     "booleans": (raw({"a": {"dtype": "BOOL", "shape": [2], "data_offsets": [0, 2]}}, b"\1\2"), "other than 0 and 1"),
 }

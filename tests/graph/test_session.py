@@ -114,6 +114,9 @@ def test_plans_are_kept_and_follow_edits(parts: dict[str, Any]) -> None:
     parts["total"].replace_input_with(parts["y"], parts["x"])
     assert session.run("total", {"x": 1, "y": 2}) == 2
     assert session.run("total", {"x": 1}) == 2
+    assert session.run("double", {"x": 1}) == 2
+    parts["double"].update_arg(0, parts["total"])  # which the plan made before does not run
+    assert session.run("double", {"x": 1}) == 4
     parts["total"].name = "renamed"
     assert session.run("renamed", {"x": 1}) == 2
     with pytest.raises(GraphError, match="no node 'total'"):

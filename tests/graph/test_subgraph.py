@@ -56,13 +56,21 @@ def test_topological_order_names_the_cycle() -> None:
     graph = diamond()
     n = named(graph)
     n["a"].args = (n["d"],)
-    with pytest.raises(GraphError, match="cycle: (a → b → d → a|a → c → d → a)"):
+    with pytest.raises(GraphError, match=r"cycle: (a → b → d → a|a → c → d → a)"):
         graph.topological_order()
 
 
 def test_levels() -> None:
     graph = diamond()
-    assert {node.name: level for node, level in graph.levels().items()} == dict(x=0, y=0, a=1, b=2, c=2, d=3, output=4)
+    assert {node.name: level for node, level in graph.levels().items()} == {
+        "x": 0,
+        "y": 0,
+        "a": 1,
+        "b": 2,
+        "c": 2,
+        "d": 3,
+        "output": 4,
+    }
 
 
 # Copies
@@ -142,10 +150,9 @@ def test_extract_keeps_unused_inputs_defaults_and_order() -> None:
     part = graph.extract([y, x], graph.output_node())
     part.lint()
     assert part.python_code().src.splitlines()[0] == "def forward(self, y : int = 3, *, input):"
-    assert [node.op for node in part.nodes] == ["placeholder", "placeholder", "get_attr", "call_function"] + [
-        "call_function",
-        "output",
-    ]
+    assert " ".join(node.op for node in part.nodes) == (
+        "placeholder placeholder get_attr call_function call_function output"
+    )
 
 
 def test_extract_keeps_constants_it_reads() -> None:
@@ -155,6 +162,11 @@ def test_extract_keeps_constants_it_reads() -> None:
     part = gm.graph.extract([n["x"]], n["add"])
     runs = weft.GraphModule(gm, part)
     assert runs(np.ones(3)).tolist() == [1, 2, 3]
+    unowned = weft.Tracer().trace(lambda x, y: ((x + constant) * y, x - np.ones(2)))
+    taken = unowned.extract([named(unowned)["x"]], named(unowned)["add"])
+    assert len(unowned.constants) == 2
+    assert len(taken.constants) == 1
+    assert next(iter(taken.constants.values())) is constant
 
 
 def test_extract_names_what_is_missing() -> None:
@@ -208,6 +220,20 @@ def test_replace_subgraph_keeps_what_is_used_outside() -> None:
     graph.lint()
     assert names(graph.nodes) == "x y a b output"
     assert n["output"].args == ((n["a"], n["b"]),)
+
+
+def test_what_survives_reads_the_replaced_outputs() -> None:
+    graph = weft.Graph()
+    x = graph.placeholder("x")
+    a = graph.call_function(operator.neg, (x,), name="a")
+    kept = graph.call_function(operator.abs, (a,), name="kept")
+    b = graph.call_function(operator.pos, (kept,), name="b")
+    graph.output((a, kept, b))
+    graph.replace_subgraph([x], [a, b], replacement(1, lambda g, p: (g.call_function(weft.sin, (p,)), p)))
+    graph.lint()
+    assert names(graph.nodes) == "x sin kept output"
+    assert names(kept.all_input_nodes) == "sin"
+    assert graph.output_node().args[0][1:] == (kept, x)
 
 
 def test_replace_subgraph_by_a_constant_and_several_outputs() -> None:

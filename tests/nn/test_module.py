@@ -129,7 +129,14 @@ def test_state_dict_names_and_memory() -> None:
     net = Net()
     state = net.state_dict()
     # Shared modules appear under both names, non-persistent buffers under none.
-    assert list(state) == ["first.factor", "first.offset", "block.0.weight", "block.0.bias", "again.factor", "again.offset"]
+    assert list(state) == [
+        "first.factor",
+        "first.offset",
+        "block.0.weight",
+        "block.0.bias",
+        "again.factor",
+        "again.offset",
+    ]
     state["block.0.bias"].numpy()[...] = 7
     assert net.block[0].bias.tolist() == [7, 7]
     assert not state["block.0.bias"].requires_grad
@@ -196,7 +203,7 @@ def test_modes_casts_and_visits() -> None:
     with pytest.raises(TypeError, match="True or False"):
         net.train("yes")  # type: ignore[arg-type]
     net.first.register_buffer("count", np.zeros(1, np.int64))
-    assert net.to("float64") is net
+    assert net.to("float64") is net and net.to("cpu") is net
     assert net.block[0].weight.dtype == np.float64 and net.first.count.dtype == np.int64
     assert isinstance(net.block[0].weight, nn.Parameter)
     assert net.float().first.offset.dtype == np.float32

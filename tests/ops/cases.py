@@ -4,7 +4,8 @@ Pointwise ops get their cases from their declaration (`domain`); the `cases_*.py
 
     case("sum", normal(3, 4), axis=1, ref=np.sum)
 
-`test_table.py` checks each case: value, dtype and shape against the reference, the shape rule, gradients to second order.
+`test_table.py` checks each case: value, dtype and shape against the reference, the shape rule, gradients to second
+order.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Case:
 
 
 def case(op: str, *args: Any, ref: Callable[..., Any] | None = None, **options: Any) -> None:
-    """Add a case. Options of Case are taken by name with a leading underscore (`_grad=False`); the rest go to the op."""
+    """Add a case. Options of Case are taken by name with an underscore in front (`_grad=False`); the rest are the op's."""
     settings = {k[1:]: v for k, v in options.items() if k.startswith("_")}
     kwargs = {k: v for k, v in options.items() if not k.startswith("_")}
     cases = CASES.setdefault(op, [])

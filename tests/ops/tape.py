@@ -53,7 +53,9 @@ class Call:
 
 def gradients(y: Traced, xs: list[Traced], g: Any = 1.0) -> list[Any]:
     """Gradients of sum(y * g) with respect to each of xs, themselves traced."""
-    grads: dict[int, Any] = {id(y): g if isinstance(g, Traced) else Traced(np.broadcast_to(np.asarray(g, y.dtype), y.shape))}
+    grads: dict[int, Any] = {
+        id(y): g if isinstance(g, Traced) else Traced(np.broadcast_to(np.asarray(g, y.dtype), y.shape))
+    }
     for call in reversed(_order(y)):
         parts = call.result if isinstance(call.result, tuple) else (call.result,)
         if not any(id(part) in grads for part in parts):

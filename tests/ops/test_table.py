@@ -126,9 +126,11 @@ def _smooth(call: Any, leaves: list[Traced]) -> bool:
     try:
         gradients(_scalar(y), leaves)
     except NotDifferentiable as error:
-        assert len(str(error)) > 10, "the reason says nothing"
-        return False
-    return True
+        reason = str(error)
+    else:
+        return True
+    assert len(reason) > 10, "the reason says nothing"
+    return False
 
 
 def _differentiable(case: Case) -> tuple[list[Traced], Any]:
@@ -145,7 +147,9 @@ def _differentiable(case: Case) -> tuple[list[Traced], Any]:
 
     arguments = TABLE[case.op].bind(case.args, case.kwargs)
     names = list(TABLE[case.op].__signature__.parameters)
-    template = {n: lift(a) if n in TABLE[case.op].arrays else (a, "constant") for n, a in zip(names, arguments, strict=True)}
+    template = {
+        n: lift(a) if n in TABLE[case.op].arrays else (a, "constant") for n, a in zip(names, arguments, strict=True)
+    }
 
     def lower(item: Any, xs: list[Traced]) -> Any:
         value, kind = item

@@ -79,8 +79,10 @@ def prepare_call(
             f"{function!r} takes *args or **kwargs and is not a Python function: its inputs are not known",
             help="wrap it in a function with named parameters",
         )
-    order = {inspect.Parameter.VAR_POSITIONAL: 2, inspect.Parameter.KEYWORD_ONLY: 1, inspect.Parameter.VAR_KEYWORD: 3}
-    values += [value for _, value in sorted(arguments, key=lambda item: order.get(item[0].kind, 0))]
+    # The order in which a code object keeps them: keyword-only parameters stand before *args.
+    order = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    ranked = sorted(arguments, key=lambda item: 1 + order.index(item[0].kind) if item[0].kind in order else 0)
+    values += [value for _, value in ranked]
     return _without_variadics(function, len(values)), values, {}
 
 
@@ -126,14 +128,18 @@ def _by_name(concrete_args: Any, parameters: list[inspect.Parameter]) -> dict[st
     known = {p.name: p for p in parameters}
     for name in concrete_args:
         if name not in known:
-            raise TraceError(f"concrete_args names {name!r}, which is not a parameter", help=f"parameters: {', '.join(known)}")
+            raise TraceError(
+                f"concrete_args names {name!r}, which is not a parameter", help=f"parameters: {', '.join(known)}"
+            )
         if known[name].kind in _VARIADIC:
-            raise TraceError(f"concrete_args cannot fix {known[name]}", help="wrap the function in one with named parameters")
+            raise TraceError(
+                f"concrete_args cannot fix {known[name]}", help="wrap the function in one with named parameters"
+            )
     return dict(concrete_args)
 
 
 def _plain(tracer: Tracer, parameter: inspect.Parameter) -> Any:
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = "*" * (1 + _VARIADIC.index(parameter.kind)) if parameter.kind in _VARIADIC else ""
     args = () if parameter.default is parameter.empty else (parameter.default,)
     annotation = None if parameter.annotation is parameter.empty or stars else parameter.annotation
     # Straight to the node: a default is kept as it is, where an argument would be taken apart.

@@ -71,22 +71,22 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def __len__(self) -> int:
-        return self.tracer.refuse(self, "len")  # type: ignore[no-any-return]  # never returns
+        return self.tracer.refuse(self, "len")
 
     def __index__(self) -> int:
-        return self.tracer.refuse(self, "index")  # type: ignore[no-any-return]
+        return self.tracer.refuse(self, "index")
 
     def __int__(self) -> int:
-        return self.tracer.refuse(self, "int")  # type: ignore[no-any-return]
+        return self.tracer.refuse(self, "int")
 
     def __float__(self) -> float:
-        return self.tracer.refuse(self, "float")  # type: ignore[no-any-return]
+        return self.tracer.refuse(self, "float")
 
     def __complex__(self) -> complex:
-        return self.tracer.refuse(self, "complex")  # type: ignore[no-any-return]
+        return self.tracer.refuse(self, "complex")
 
     def __contains__(self, item: object) -> bool:
-        return self.tracer.refuse(self, "in")  # type: ignore[no-any-return]
+        return self.tracer.refuse(self, "in")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.refuse(self, "array")
@@ -141,7 +141,21 @@ def _unary(function: Callable[..., Any]) -> Callable[[Any], Any]:
 
 
 _NO_KWARGS: dict[str, Any] = {}
-_ARITHMETIC = ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow", "lshift", "rshift", "and", "or", "xor", "matmul")
+_ARITHMETIC = (
+    "add",
+    "sub",
+    "mul",
+    "floordiv",
+    "truediv",
+    "mod",
+    "pow",
+    "lshift",
+    "rshift",
+    "and",
+    "or",
+    "xor",
+    "matmul",
+)
 
 for _name in (*_ARITHMETIC, "getitem", "eq", "ne", "lt", "le", "gt", "ge", "divmod"):
     _function = divmod if _name == "divmod" else getattr(operator, f"{_name}_" if _name in ("and", "or") else _name)

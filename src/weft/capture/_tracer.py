@@ -123,11 +123,11 @@ class Tracer(TracerBase):
             return self._paths[id(mod)]
         except KeyError:
             raise NameError(
-                f"module {type(mod).__name__} is called but is not a submodule of the traced root: assign it to an attribute"
+                f"module {type(mod).__name__} is called but is not a submodule of the traced root: make it an attribute"
             ) from None
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Called for every module call: records a leaf, traces into any other, and into modules the root does not hold."""
+        """Called for every module call: records a leaf; traces into others, and into those the root does not hold."""
         try:
             path = self.path_of_module(m)
         except NameError:
@@ -163,7 +163,7 @@ class Tracer(TracerBase):
         return self.getattr(name, value, self._parameter_proxies)
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """A name of the root that nothing has yet: prefix0, prefix1, …"""
+        """A name of the root that nothing has yet: prefix0, prefix1 and so on."""
         number = self._fresh.get(prefix, 0)
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1

@@ -134,7 +134,9 @@ class TracerBase:
             return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
         if isinstance(a, range):
             return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
-        if isinstance(a, (np.generic, np.dtype, type, enum.Enum, FunctionType, BuiltinFunctionType, np.ufunc, Op, Spec)):
+        if isinstance(
+            a, (np.generic, np.dtype, type, enum.Enum, FunctionType, BuiltinFunctionType, np.ufunc, Op, Spec)
+        ):
             return a
         if dataclasses.is_dataclass(a):
             fields = {f.name: self.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a) if f.init}

@@ -10,4 +10,15 @@ from weft.graph._node import Node, Origin
 from weft.graph._session import Session
 from weft.graph._shapes import ShapeProp
 
-__all__ = ["Graph", "GraphModule", "Inputs", "Interpreter", "Node", "Origin", "Session", "ShapeProp", "load", "read_state"]
+__all__ = [
+    "Graph",
+    "GraphModule",
+    "Inputs",
+    "Interpreter",
+    "Node",
+    "Origin",
+    "Session",
+    "ShapeProp",
+    "load",
+    "read_state",
+]

@@ -49,7 +49,7 @@ class ImmutableDict(dict[Any, Any]):
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
-    """Apply `fn` to every leaf of nested tuples, lists, dicts, slices, named tuples and dataclasses; containers come back immutable."""
+    """Apply `fn` to every leaf of nested containers, slices and dataclasses; containers come back immutable."""
     if isinstance(a, tuple):
         parts = [map_aggregate(part, fn) for part in a]
         return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
@@ -60,7 +60,9 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     if isinstance(a, slice):
         return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
     if dataclasses.is_dataclass(a) and not isinstance(a, type):
-        return dataclasses.replace(a, **{f.name: map_aggregate(getattr(a, f.name), fn) for f in dataclasses.fields(a) if f.init})
+        return dataclasses.replace(
+            a, **{f.name: map_aggregate(getattr(a, f.name), fn) for f in dataclasses.fields(a) if f.init}
+        )
     return fn(a)
 
 

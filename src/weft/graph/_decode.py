@@ -55,7 +55,7 @@ class Decoder:
             if not math.isfinite(data):
                 refuse("a number is out of range")
             return data
-        if depth > MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             refuse(f"containers are nested more than {MAX_DEPTH} deep")
         if kind is list:
             if len(data) != 1 or type(data[0]) is not int or not 0 <= data[0] < len(self.nodes):
@@ -109,7 +109,7 @@ class Decoder:
         """A type annotation."""
         if data is None or isinstance(data, str):
             return data
-        if depth > MAX_DEPTH or not isinstance(data, dict) or len(data) != 1:
+        if depth >= MAX_DEPTH or not isinstance(data, dict) or len(data) != 1:
             refuse("a type annotation of unknown form")
         ((tag, content),) = data.items()
         if tag == "class":
@@ -119,7 +119,10 @@ class Decoder:
         if tag == "generic":
             origin, parts = row(content, 2, "a generic type")
             inner = [self.annotation(part, depth + 1) for part in expect(parts, list, "the parts of a type")]
-            return types.GenericAlias(self._class(origin), tuple(inner))
+            kind = self._class(origin)
+            if not isinstance(kind, type):
+                refuse(f"{_brief(origin)} is not a generic type")
+            return types.GenericAlias(kind, tuple(inner))
         if tag != "union":
             refuse("a type annotation of unknown form")
         inner = [self.annotation(part, depth + 1) for part in expect(content, list, "the parts of a type")]
@@ -152,7 +155,7 @@ class Decoder:
     def tree(self, data: Any, depth: int = 0) -> Tree:
         if data is None:
             return LEAF
-        if depth > MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             refuse(f"containers are nested more than {MAX_DEPTH} deep")
         name, context, children = row(data, 3, "a structure")
         kind = self.function(name)

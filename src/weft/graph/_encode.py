@@ -67,7 +67,7 @@ class Encoder:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": str(value)}
-        if depth > MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             raise Unsupported(f"containers are nested more than {MAX_DEPTH} deep")
         writer = _WRITERS.get(kind)
         if writer is None:
@@ -152,7 +152,7 @@ class Encoder:
             return None
 
     def _annotation(self, annotation: Any, depth: int) -> Any:
-        if depth > MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             raise Unsupported("an annotation is nested too deeply")
         if isinstance(annotation, str):
             return annotation
@@ -181,7 +181,7 @@ class Encoder:
     def tree(self, tree: Tree, depth: int = 0) -> Any:
         if tree.kind is None:
             return None
-        if depth > MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             raise Unsupported(f"containers are nested more than {MAX_DEPTH} deep")
         children = [self.tree(child, depth + 1) for child in tree.children]
         return [self.name(tree.kind), self.value(tree.context), children]

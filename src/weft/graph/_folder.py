@@ -36,15 +36,13 @@ __all__ = ["{name}"]
 '''
 _HEAD = '''"""{title}, written by weft's GraphModule.to_folder. The state beside it is data only."""
 
-from pathlib import Path
-
 {imports}
 
 
 class {name}({base}):
     def __init__(self):
         super().__init__()
-        state = {read}(Path(__file__).with_name("{file}"))
+        state = {read}({path}(__file__).with_name("{file}"))
 {body}
 
 {forward}'''
@@ -92,14 +90,15 @@ class _Writer:
         self.imports: dict[str, str] = {}  # name → the line that binds it
         self.values: dict[str, str] = {}  # name → an expression, for globals that are values
         generated = module.graph.python_code("self")
-        taken = {*generated.globals, name, "Path", "self", "state"}
-        self.nn = _free("nn", taken)
-        self.read = _free("read_state", taken)
-        self.literal = Literals(taken)
-        self.imports[self.nn] = "from weft import nn" + ("" if self.nn == "nn" else f" as {self.nn}")
-        self.imports[self.read] = "from weft.graph import read_state" + (
-            "" if self.read == "read_state" else f" as {self.read}"
-        )
+        if name in generated.globals:
+            raise GraphError(f"to_folder: the code uses {name!r} already; give the class another name")
+        self.taken = {*generated.globals, name, "self", "state"}
+        self.path, self.nn = _free("Path", self.taken), _free("nn", self.taken)
+        self.read, self.tensor = _free("read_state", self.taken), _free("Tensor", self.taken)
+        self.literal = Literals(self.taken)
+        self.imports[self.path] = _import("pathlib", "Path", self.path)
+        self.imports[self.nn] = _import("weft", "nn", self.nn)
+        self.imports[self.read] = _import("weft.graph", "read_state", self.read)
         self.code = generated.src
         for bound, value in generated.globals.items():
             self._bind(bound, value)
@@ -115,6 +114,7 @@ class _Writer:
             name=self.name,
             base=f"{self.nn}.Module",
             read=self.read,
+            path=self.path,
             file=STATE_FILE,
             body="\n".join(f"        {line}" for line in body) or "        del state",
             forward="\n".join(f"    {line}" if line else line for line in self.code.splitlines()) + "\n",
@@ -134,7 +134,7 @@ class _Writer:
             if name != qualified:
                 self.values[name] = qualified
         elif home not in (None, "__main__") and getattr(sys.modules.get(home or ""), qualified, None) is value:
-            self.imports[name] = f"from {home} import {qualified}" + ("" if qualified == name else f" as {name}")
+            self.imports[name] = _import(str(home), qualified, name)
         else:
             text = self.literal(value)
             if text in self.literal.globals and self.literal.globals[text] is value:
@@ -180,7 +180,9 @@ class _Writer:
         for name, value in module.named_buffers(recurse=False):
             self.state[key := f"{path}.{name}" if path else name] = value
             array = isinstance(value, np.ndarray)
-            made = f"state[{key!r}]" if array else f"{self.literal.function(type(value))}(state[{key!r}])"
+            made = f"state[{key!r}]" if array else f"{self.tensor}(state[{key!r}])"
+            if not array:
+                self.imports[self.tensor] = _import("weft", "Tensor", self.tensor)
             kept = "" if name not in module._non_persistent_buffers else ", persistent=False"
             yield f"{place}.register_buffer({name!r}, {made}{kept})"
 
@@ -201,7 +203,7 @@ class _Writer:
         """The expression that makes a submodule."""
         if isinstance(module, GraphModule):
             folder = "".join(c if c.isalnum() and c.isascii() else "_" for c in f"sub_{path}")
-            class_name = "".join(part.capitalize() for part in folder.split("_"))
+            class_name = _free("".join(part.capitalize() for part in folder.split("_")), self.taken)
             self.packages[folder] = (module, class_name)
             self.imports[class_name] = f"from .{folder} import {class_name}"
             return f"{class_name}()"
@@ -212,7 +214,8 @@ class _Writer:
                 f"to_folder: submodule {path!r} is a {cls.__qualname__}, which weft does not know how to write down",
                 help="trace into it (Tracer.is_leaf_module), so that its code becomes part of the graph",
             )
-        arguments = {} if cls is Module or hasattr(cls, "__len__") else _arguments(module)
+        holds_others = hasattr(cls, "__len__")  # a container: built empty, then filled
+        arguments = {} if cls is Module or holds_others else _arguments(module)
         return f"{self.nn}.{cls.__name__}({', '.join(f'{k}={self.literal(v)}' for k, v in arguments.items())})"
 
     def _flags(self) -> Iterator[str]:
@@ -221,6 +224,10 @@ class _Writer:
         for path, module in self.module.named_modules():
             if module.training != self.module.training:
                 yield f"self.get_submodule({path!r}).training = {module.training}"
+
+
+def _import(module: str, name: str, bound: str) -> str:
+    return f"from {module} import {name}" + ("" if name == bound else f" as {bound}")
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -88,7 +88,9 @@ class Graph:
     ) -> Node:
         """Create a node of any kind at the insertion point."""
         if op not in KINDS:
-            raise GraphError(f"create_node: {op!r} is not a kind of node", help=f"use one of {', '.join(sorted(KINDS))}")
+            raise GraphError(
+                f"create_node: {op!r} is not a kind of node", help=f"use one of {', '.join(sorted(KINDS))}"
+            )
         if name is None:
             try:
                 name = self._candidates[target]
@@ -132,13 +134,21 @@ class Graph:
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def call_method(
-        self, method_name: str, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None, type_expr: Any = None
+        self,
+        method_name: str,
+        args: tuple[Any, ...] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        type_expr: Any = None,
     ) -> Node:
         """Add a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_module(
-        self, module_name: str, args: tuple[Any, ...] | None = None, kwargs: Mapping[str, Any] | None = None, type_expr: Any = None
+        self,
+        module_name: str,
+        args: tuple[Any, ...] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        type_expr: Any = None,
     ) -> Node:
         """Add a call of a submodule of the owning module."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
@@ -275,7 +285,9 @@ class Graph:
 
         return extract(self, inputs, outputs)
 
-    def replace_subgraph(self, inputs: Sequence[Node], outputs: Node | Sequence[Node], replacement: Graph) -> list[Node]:
+    def replace_subgraph(
+        self, inputs: Sequence[Node], outputs: Node | Sequence[Node], replacement: Graph
+    ) -> list[Node]:
         """Compute `outputs` from `inputs` by another graph, in place of the nodes between them; returns the new nodes.
 
         The replacement takes as many inputs and returns as many values. Nodes that nothing reads any more are erased.

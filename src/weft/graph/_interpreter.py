@@ -37,6 +37,11 @@ class Interpreter:
         self.garbage_collect_values = garbage_collect_values
         self.user_to_last_uses: dict[Node, list[Node]] = last_uses(self.graph.nodes) if garbage_collect_values else {}
 
+    @property
+    def submodules(self) -> dict[str, Any]:
+        """Every submodule by dotted name."""
+        return dict(self.module.named_modules())
+
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
         """Run the whole graph and return its result.
 

@@ -18,7 +18,9 @@ _DENSITY = 1.5  # a range of size 2**i may hold (2 / _DENSITY)**i labels before 
 
 def assign(node: Node, root: Node) -> None:
     """Label a node that was just linked in."""
-    low = node._prev._label if node._prev is not root else (node._next._label - 2 * GAP if node._next is not root else 0)
+    low = (
+        node._prev._label if node._prev is not root else (node._next._label - 2 * GAP if node._next is not root else 0)
+    )
     high = node._next._label if node._next is not root else low + 2 * GAP
     node._label = (low + high) // 2
     if node._label == low:

@@ -194,12 +194,12 @@ class Literals:
             return repr(annotation)
         if annotation is None or annotation is type(None):
             return "None"
-        if isinstance(annotation, types.GenericAlias):  # list[int], which also passes for a type
+        if type(annotation) is types.GenericAlias:  # list[int]; Callable[[int], str] is of a class derived from it
             inner = ", ".join("..." if arg is ... else self.annotation(arg) for arg in annotation.__args__)
             return f"{self.annotation(annotation.__origin__)}[{inner or '()'}]"
         if isinstance(annotation, type):
             return self.function(annotation)
-        if isinstance(annotation, types.UnionType):
+        if isinstance(annotation, types.UnionType) and all(type(arg) is type for arg in annotation.__args__):
             return " | ".join(self.annotation(arg) for arg in annotation.__args__)
         return self.bound(annotation, "_type")
 
@@ -240,5 +240,5 @@ def is_variable(text: Any) -> bool:
 
 
 def is_name(text: Any) -> bool:
-    """Whether text can stand after a dot, or before `=` in a call; inside a class Python renames __private names there."""
+    """Whether text can stand after a dot, or before `=` in a call, where a class renames __private names."""
     return is_variable(text) and not (text.startswith("__") and not text.endswith("__"))

@@ -210,7 +210,7 @@ class _Reader:
         cls = self.decoder.function(name) if cls is None else cls
         if not isinstance(cls, type) or not issubclass(cls, Module):
             refuse(f"{name!r} is not a class of modules")
-        module: Module = cls.__new__(cls) if issubclass(cls, GraphModule) else object.__new__(cls)
+        module: Module = GraphModule.__new__(cls) if issubclass(cls, GraphModule) else object.__new__(cls)
         Module.__init__(module)
         module.__dict__["training"] = expect(data["training"], bool, "training")
         self._fill(module, data)

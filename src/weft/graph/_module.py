@@ -244,22 +244,30 @@ def _set_state(module: GraphModule, state: dict[str, Any]) -> None:
 def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> None:
     """Give a module everything the graph refers to, under the same dotted names; the things themselves are shared."""
     used = {node.target: node for node in graph.nodes if node.op in ("get_attr", "call_module")}
-    # Shorter names first, so that `block` comes before `block.weight` is looked for in it.
-    for target in sorted(used, key=lambda name: name.count(".")):
+    owners = {"": to}
+    # Of a dict, shorter names first, so that `block` is there before `block.weight` is put in it. What a module holds
+    # keeps the order in which the graph uses it: a `block` that comes later has the same `weight`.
+    for target in sorted(used, key=lambda name: name.count(".")) if isinstance(root, Mapping) else used:
         value, persistent = _find(root, graph, target, used[target])
-        owner = to
-        *prefix, name = target.split(".")
-        for part in prefix:
-            child = owner._modules.get(part)
-            if child is None:
-                owner.add_module(part, child := Module().train(to.training))
-            owner = child
-        if getattr(owner, name, None) is value and name in (*owner._parameters, *owner._buffers, *owner._modules):
+        path, _, name = target.rpartition(".")
+        owner = owners[path] if path in owners else _owner(owners, path)
+        if any(held.get(name) is value for held in (owner._modules, owner._parameters, owner._buffers)):
             continue
         if _is_array(value) and not is_parameter(value):
             owner.register_buffer(name, value, persistent)
         else:
             setattr(owner, name, value)
+
+
+def _owner(owners: dict[str, Module], path: str) -> Module:
+    """The module at a path below `owners[""]`, made where there is none; found ones are remembered in `owners`."""
+    above, _, name = path.rpartition(".")
+    parent = owners[above] if above in owners else _owner(owners, above)
+    child = parent._modules.get(name)
+    if child is None:
+        parent.add_module(name, child := Module().train(owners[""].training))
+    owners[path] = child
+    return child
 
 
 def _find(root: Module | Mapping[str, Any], graph: Graph, target: str, node: Any) -> tuple[Any, bool]:
@@ -274,9 +282,9 @@ def _find(root: Module | Mapping[str, Any], graph: Graph, target: str, node: Any
         try:
             owner: Any = root
             for part in path.split(".") if path else ():
-                owner = getattr(owner, part)
+                owner = _attribute(owner, part)
             persistent = not isinstance(owner, Module) or name not in owner._non_persistent_buffers
-            return getattr(owner, name), persistent
+            return _attribute(owner, name), persistent
         except AttributeError:
             pass
     if target in graph.constants:
@@ -287,5 +295,11 @@ def _find(root: Module | Mapping[str, Any], graph: Graph, target: str, node: Any
     )
 
 
+def _attribute(owner: Any, name: str) -> Any:
+    """`getattr`; submodules, which most paths go through, without Python's own search before the module is asked."""
+    child = owner._modules.get(name) if isinstance(owner, Module) else None
+    return getattr(owner, name) if child is None else child
+
+
 def _is_array(value: Any) -> bool:
-    return hasattr(value, "dtype") and hasattr(value, "shape") and not isinstance(value, Module)
+    return not isinstance(value, Module) and hasattr(value, "dtype") and hasattr(value, "shape")

@@ -1,7 +1,8 @@
 """Names for nodes: valid, readable, unique in their graph, and the same every time.
 
-`add`, `add_1`, `add_2`; a name that Python or its builtins own gets a number at once (`sum_1`). A name once given is not
-given again, even after its node is erased: whoever wrote it down still means that node.
+`add`, `add_1`, `add_2`; a name that Python or its builtins own gets a number at once (`sum_1`). A name once given is
+not given again, even after its node is erased: whoever wrote it down still means that node. Which number comes next
+follows torch.fx: the one after the number last given out with the same base, or the next that is free.
 """
 
 from __future__ import annotations
@@ -20,40 +21,40 @@ RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "self", "inf", "nan", "No
 class Names:
     """Hands out names, each once."""
 
-    __slots__ = ("_highest", "_used")
+    __slots__ = ("_last", "_used")
 
     def __init__(self) -> None:
         self._used: set[str] = set()
-        self._highest: dict[str, int] = {}  # base → the highest number given out with it
+        self._last: dict[str, int] = {}  # base → the number last given out with it
 
     def create(self, candidate: str) -> str:
         """The candidate made legal and unique."""
-        if candidate in self._used and candidate in self._highest:
+        if candidate in self._used and candidate in self._last and not candidate[-1].isdigit():
             return self._numbered(candidate)
         if not candidate.isidentifier() or not candidate.isascii():
-            candidate = _ILLEGAL.sub("_", candidate) or "_"
+            candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
             candidate = f"_{candidate}" if candidate[0].isdigit() else candidate
         numbered = _NUMBERED.match(candidate)
-        base, number = (numbered.group(1), int(numbered.group(2))) if numbered else (candidate, 0)
-        highest = self._highest.get(base, 0)
-        self._highest[base] = max(highest, number)
+        base = numbered.group(1) if numbered else candidate
+        last = self._last.setdefault(base, 0)
         if candidate in self._used or candidate in RESERVED:
             return self._numbered(base)
+        self._last[base] = int(numbered.group(2)) if numbered else last
         self._used.add(candidate)
         return candidate
 
     def _numbered(self, base: str) -> str:
-        number = self._highest[base] + 1
+        number = self._last[base] + 1
         while (name := f"{base}_{number}") in self._used:
             number += 1
-        self._highest[base] = number
+        self._last[base] = number
         self._used.add(name)
         return name
 
     def copy(self) -> Names:
         copied = Names()
         copied._used = set(self._used)
-        copied._highest = dict(self._highest)
+        copied._last = dict(self._last)
         return copied
 
 

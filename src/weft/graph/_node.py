@@ -1,8 +1,8 @@
 """`Node`: one value of a graph, and everything that can be done to it in place.
 
-A node is one of six kinds (`op`): placeholder, get_attr, call_function, call_method, call_module, output. Its inputs are
-whatever nodes stand in `args` and `kwargs`, at any depth; the other end of each such edge is kept in `users`. Both ends
-are changed together, here and nowhere else.
+A node is one of six kinds (`op`): placeholder, get_attr, call_function, call_method, call_module, output. Its inputs
+are whatever nodes stand in `args` and `kwargs`, at any depth; the other end of each such edge is kept in `users`. Both
+ends are changed together, here and nowhere else.
 """
 
 from __future__ import annotations
@@ -174,7 +174,9 @@ class Node:
     def insert_arg(self, idx: int, arg: Any) -> None:
         """Insert a positional argument before position `idx`."""
         if not 0 <= idx <= len(self._args):
-            raise GraphError(f"insert_arg: position {idx} is out of range for {self.name}, which has {len(self._args)} args")
+            raise GraphError(
+                f"insert_arg: position {idx} is out of range for {self.name}, which has {len(self._args)} args"
+            )
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
@@ -203,7 +205,7 @@ class Node:
         if propagate_meta:
             if replace_with.meta:
                 raise GraphError(
-                    f"replace_all_uses_with: cannot propagate meta from {self.name} to {replace_with.name}, which has its own",
+                    f"replace_all_uses_with: {replace_with.name} has meta of its own; that of {self.name} cannot go there",
                     help="pass propagate_meta=False, or clear the replacement's meta first",
                 )
             replace_with.meta.update(self.meta)
@@ -268,7 +270,7 @@ class Node:
 
     @property
     def variable(self) -> str | None:
-        """The variable the program gave this value to straight away, or the parameter's name; None where there is none."""
+        """The variable the program gave this value to at once, or the parameter's name; None where there is none."""
         if self._op == "placeholder":
             return str(self._target).lstrip("*")
         if self._position is None or self._op == "output":
@@ -316,10 +318,13 @@ class Node:
 
         return is_impure(self, impure_random)
 
-    def normalized_arguments(self, root: Any, normalize_to_only_use_kwargs: bool = False) -> Any:
+    def normalized_arguments(
+        self, root: Any, arg_types: Any = None, kwarg_types: Any = None, normalize_to_only_use_kwargs: bool = False
+    ) -> Any:
         """The arguments in the form the target's signature gives them: defaults filled in, names where positions were.
 
-        Returns an (args, kwargs) pair, or None when the signature is not known.
+        Returns an (args, kwargs) pair, or None when the signature is not known. A target has one signature here, so
+        `arg_types` and `kwarg_types`, which choose between several in torch.fx, are not needed.
         """
         from weft.graph._signatures import normalized_arguments
 
@@ -345,4 +350,6 @@ class Node:
 
 
 _NO_KWARGS: Mapping[str, Any] = ImmutableDict()
-_SIMPLE = frozenset({Node, int, float, bool, str, complex, type(None), np.dtype, type(...)})  # arguments that need no freezing
+_SIMPLE = frozenset(
+    {Node, int, float, bool, str, complex, type(None), np.dtype, type(...)}
+)  # arguments that need no freezing

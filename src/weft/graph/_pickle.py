@@ -27,19 +27,11 @@ class Ref:
 
 def reduce(graph: Graph) -> tuple[Any, ...]:
     """What `Graph.__reduce__` returns: a function and the rows it builds the graph from again."""
-    refs = {node: Ref(i) for i, node in enumerate(graph.nodes)}
-    rows = [
-        (
-            n.name,
-            n.op,
-            n.target,
-            map_arg(n.args, refs.__getitem__),
-            map_arg(n.kwargs, refs.__getitem__),
-            n.type,
-            _meta(n),
-        )
-        for n in graph.nodes
-    ]
+    to = {node: Ref(i) for i, node in enumerate(graph.nodes)}.__getitem__
+    rows = []
+    for n in graph.nodes:
+        kwargs = map_arg(n.kwargs, to) if n.kwargs else None
+        rows.append((n.name, n.op, n.target, map_arg(n.args, to), kwargs, n.type, _meta(n)))
     tracer = graph._tracer_cls if _importable(graph._tracer_cls) else None
     return (build, (rows, graph._names, graph.signature, graph.constants, tracer))
 
@@ -53,7 +45,8 @@ def build(rows: list[_Row], names: Any, signature: Any, constants: dict[str, Any
         return nodes[leaf.index] if isinstance(leaf, Ref) else leaf
 
     for name, op, target, args, kwargs, kind, meta in rows:
-        node = graph.create_node(op, target, map_aggregate(args, resolve), map_aggregate(kwargs, resolve), name, kind)
+        arguments = map_aggregate(args, resolve), map_aggregate(kwargs, resolve) if kwargs else None
+        node = graph.create_node(op, target, *arguments, name, kind)
         node.name = name
         if meta:
             node.meta = meta
@@ -68,8 +61,8 @@ def duplicate(graph: Graph, memo: dict[int, Any]) -> Graph:
     memo[id(graph)] = copied
     to: dict[Node, Node] = {}
     for n in graph.nodes:
-        args, kwargs = map_arg(n.args, to.__getitem__), map_arg(n.kwargs, to.__getitem__)
-        to[n] = node = copied.create_node(n.op, n.target, args, kwargs, n.name, n.type)
+        kwargs = map_arg(n.kwargs, to.__getitem__) if n.kwargs else None
+        to[n] = node = copied.create_node(n.op, n.target, map_arg(n.args, to.__getitem__), kwargs, n.name, n.type)
         node.name, node._position = n.name, n._position
         node._meta = None if n._meta is None else dict(n._meta)
         memo[id(n)] = node
@@ -85,7 +78,7 @@ def _meta(node: Node) -> dict[str, Any]:
         meta["from"] = tuple(Origin(origin.name, None) for origin in meta["from"])
     if "nn_module_stack" in meta:
         meta["nn_module_stack"] = {
-            k: v if _importable(v) else v.__qualname__ for k, v in meta["nn_module_stack"].items()
+            k: v if isinstance(v, str) or _importable(v) else v.__qualname__ for k, v in meta["nn_module_stack"].items()
         }
     if node._position is not None:
         meta["stack_trace"] = node.stack_trace

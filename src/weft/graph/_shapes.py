@@ -13,6 +13,7 @@ is stored on each node, as `meta["type"]`:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft import pytree
@@ -50,7 +51,7 @@ class ShapeProp(Interpreter):
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a function; NumPy's functions do not know Specs, the ops that mean the same do."""
         op = op_of(target)
-        if op is not None and any(isinstance(leaf, Spec) for leaf in pytree.leaves_of((args, kwargs))):
+        if op is not None and (_has_spec(args) or _has_spec(pytree.leaves_of((args, kwargs)))):
             return op(*args, **kwargs)
         return super().call_function(target, args, kwargs)
 
@@ -68,11 +69,17 @@ def spec_tree(value: Any) -> Any:
 
 def type_of(value: Any) -> Any:
     """The Spec of an array, or a container of Specs; None where there is no array at all."""
+    if isinstance(value, Spec):
+        return value
     leaves, tree = pytree.flatten(value)
     specs = [_spec_or_value(leaf) for leaf in leaves]
-    if not any(isinstance(leaf, Spec) for leaf in specs):
+    if not _has_spec(specs):
         return None
     return tree.unflatten(leaf if isinstance(leaf, Spec) else None for leaf in specs)
+
+
+def _has_spec(values: Sequence[Any]) -> bool:
+    return any(isinstance(value, Spec) for value in values)
 
 
 def _spec_or_value(value: Any) -> Any:

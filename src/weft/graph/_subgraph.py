@@ -183,8 +183,8 @@ def splice(
     `values` gives what stands for the replacement's placeholders, `retarget` the kind and target of each copied node.
     Nothing is checked here. Returns the results and the new nodes.
     """
-    inside = set(part)
-    readers = {node: [user for user in node.users if user not in inside] for node in outputs}
+    gone = _doomed(part, outputs)
+    readers = {node: [user for user in node.users if user not in gone] for node in outputs}
     point = _make_room(
         part, [user for users in readers.values() for user in users], list(nodes_in(tuple(values.values())))
     )
@@ -212,6 +212,15 @@ def splice(
         if not node.users:
             graph.erase_node(node)
     return results, made
+
+
+def _doomed(part: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
+    """The nodes of the part that nothing reads once the outputs are computed otherwise."""
+    replaced, gone = set(outputs), set(part)
+    for node in sorted(part, reverse=True):
+        if node not in replaced and any(user not in gone for user in node.users):
+            gone.discard(node)
+    return gone
 
 
 def substitute(user: Node, old: Node, new: Any) -> None:

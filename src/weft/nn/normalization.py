@@ -100,7 +100,7 @@ class _BatchNorm(Module):
         """Channels and settings."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -114,7 +114,7 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of (N, C, H, W).
 
     >>> BatchNorm2d(8)
-    BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+    BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
     ranks = (4,)

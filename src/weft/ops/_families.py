@@ -97,7 +97,7 @@ def reduction(
     numpy: Sequence[Any] = (),
     linear: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:
-    """Declare an op that reduces `axis` (None, an int or a tuple) of its first argument; the function decorated evaluates it.
+    """Declare an op that reduces `axis` (None, an int or a tuple) of its first argument, evaluated by the function.
 
     Its parameters include `x`, `axis` and `keepdims`, and may include others.
     """
@@ -135,7 +135,7 @@ def movement(
     vjp: Derivative,
     numpy: Sequence[Any] = (),
 ) -> Callable[[Callable[..., Any]], Op]:
-    """Declare an op that only moves elements of its first argument; `shape(shape, *parameters)` gives the result's shape."""
+    """Declare an op that only moves elements of its first argument; `shape(shape, *parameters)` gives the new shape."""
 
     def declare(function: Callable[..., Any]) -> Op:
         def infer(x: Any, *parameters: Any) -> Spec:

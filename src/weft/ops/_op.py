@@ -170,7 +170,7 @@ def op_of(function: Any) -> Op | None:
 
 
 def like(gradient: Any, x: Any) -> Any:
-    """Bring a gradient to the shape and dtype of what it is the gradient of: sum what was broadcast, drop what is not real."""
+    """Bring a gradient to the shape and dtype of its variable: sum what was broadcast, drop what is not real."""
     from weft.ops._spec import dtype_of, shape_of
 
     shape, dtype = shape_of(x), dtype_of(x)
@@ -204,7 +204,9 @@ def _register(op: Op) -> None:
     if op.name in _ops:
         raise ValueError(f"op {op.name!r} is declared twice")
     if len(op.vjp) != len(op.arrays):
-        raise ValueError(f"op {op.name!r} needs one derivative rule, or a reason, for each of {op.arrays}; got {len(op.vjp)}")
+        raise ValueError(
+            f"op {op.name!r} needs one derivative rule, or a reason, for each of {op.arrays}; got {len(op.vjp)}"
+        )
     if not op.__doc__:
         raise ValueError(f"op {op.name!r} has no documentation")
     _ops[op.name] = op

@@ -50,5 +50,10 @@ class Operators:
     __rshift__, __rrshift__ = _forward("bitwise_right_shift"), _reflected("bitwise_right_shift")
     __lt__, __le__ = _forward("less"), _forward("less_equal")
     __gt__, __ge__ = _forward("greater"), _forward("greater_equal")
-    __neg__, __pos__, __invert__, __abs__ = _unary("negative"), _unary("positive"), _unary("bitwise_invert"), _unary("abs")
+    __neg__, __pos__, __invert__, __abs__ = (
+        _unary("negative"),
+        _unary("positive"),
+        _unary("bitwise_invert"),
+        _unary("abs"),
+    )
     __getitem__ = _forward("getitem")

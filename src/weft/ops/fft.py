@@ -99,13 +99,13 @@ def _fft_rule(inverse: str) -> Any:
 
 
 @op(arrays=("x",), infer=_fft_spec("fft"), vjp=_fft_rule("ifft"), numpy=(np.fft.fft,), linear=True)
-def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Any:
     """Discrete Fourier transform along one axis, cut or filled with zeros to n points."""
     return np.fft.fft(x, n, axis, norm)
 
 
 @op(arrays=("x",), infer=_fft_spec("ifft"), vjp=_fft_rule("fft"), numpy=(np.fft.ifft,), linear=True)
-def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Any:
     """Inverse of `fft` along one axis."""
     return np.fft.ifft(x, n, axis, norm)
 
@@ -125,7 +125,7 @@ def _rfft_rule(g: Any, y: Any, x: Any, n: Any, axis: int, norm: Any) -> Any:
 
 
 @op(arrays=("x",), infer=_rfft_spec, vjp=_rfft_rule, numpy=(np.fft.rfft,), linear=True)
-def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Any:
     """Discrete Fourier transform of real numbers along one axis: the n // 2 + 1 frequencies that are not negative."""
     return np.fft.rfft(x, n, axis, norm)
 
@@ -156,7 +156,7 @@ def _irfft_rule(g: Any, y: Any, x: Any, n: Any, axis: int, norm: Any) -> Any:
 
 
 @op(arrays=("x",), infer=_irfft_spec, vjp=_irfft_rule, numpy=(np.fft.irfft,), linear=True)
-def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
+def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Any:
     """Inverse of `rfft` along one axis: n real numbers, 2 (m - 1) of m frequencies unless n is given."""
     return np.fft.irfft(x, n, axis, norm)
 

@@ -73,9 +73,13 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     return np.matmul(x1, x2)
 
 
+def _matrix_transpose_rule(g: Any, y: Any, x: Any) -> Any:
+    return matrix_transpose(g)
+
+
 @movement(
     shape=lambda shape: (*matrix_shape("matrix_transpose", Spec(shape))[:-2], shape[-1], shape[-2]),
-    vjp=lambda g, y, x: matrix_transpose(g),
+    vjp=_matrix_transpose_rule,
     numpy=(np.matrix_transpose, np.linalg.matrix_transpose),
 )
 def matrix_transpose(x: Any, /) -> Any:
@@ -190,9 +194,13 @@ def _diagonal_shape(shape: Shape, offset: int, axis1: int, axis2: int) -> Shape:
     return (*(d for k, d in enumerate(shape) if k not in (i, j)), length)
 
 
+def _diagonal_rule(g: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) -> Any:
+    return from_diagonal(g, shape_of(x), offset, axis1, axis2)
+
+
 @movement(
     shape=_diagonal_shape,
-    vjp=lambda g, y, x, offset, axis1, axis2: from_diagonal(g, shape_of(x), offset, axis1, axis2),
+    vjp=_diagonal_rule,
     numpy=(np.diagonal,),
 )
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

@@ -137,7 +137,7 @@ def _eigh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
 
 
 @op(arrays=("x",), infer=_eigh_spec, vjp=_eigh_rule, numpy=(np.linalg.eigh,))
-def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
+def eigh(x: Any, /, UPLO: Any = "L") -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices; reads one triangle of x."""
     return EighResult(*np.linalg.eigh(x, UPLO))
 
@@ -153,7 +153,7 @@ def _eigvalsh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
 
 
 @op(arrays=("x",), infer=_eigvalsh_spec, vjp=_eigvalsh_rule, numpy=(np.linalg.eigvalsh,))
-def eigvalsh(x: Any, /, UPLO: str = "L") -> Any:
+def eigvalsh(x: Any, /, UPLO: Any = "L") -> Any:
     """Eigenvalues of Hermitian matrices, ascending."""
     return np.linalg.eigvalsh(x, UPLO)
 
@@ -239,7 +239,7 @@ def _qr_wide(gq: Any, gr: Any, q: Any, r: Any, x: Any) -> Any:
 
 
 @op(arrays=("x",), infer=_qr_spec, vjp=_qr_rule, numpy=(np.linalg.qr,))
-def qr(x: Any, /, mode: str = "reduced") -> QRResult:
+def qr(x: Any, /, mode: Any = "reduced") -> QRResult:
     """Orthonormal Q and upper triangular R with x = Q R; mode is 'reduced' or 'complete'."""
     if mode not in ("reduced", "complete"):
         raise ValueError(f"qr: mode is {mode!r}, expected 'reduced' or 'complete'")

@@ -43,10 +43,14 @@ def _stretch(x: Any) -> Any:
     return ops.expand_dims(ops.expand_dims(x, -1), -1)
 
 
+def _det_rule(g: Any, y: Any, x: Any) -> Any:
+    return _stretch(g) * conj(cofactor(x))
+
+
 @op(
     arrays=("x",),
     infer=lambda x: Spec(square_shape("det", x)[:-2], inexact("det", x)),
-    vjp=lambda g, y, x: _stretch(g) * conj(cofactor(x)),
+    vjp=_det_rule,
     numpy=(np.linalg.det,),
 )
 def det(x: Any, /) -> Any:
@@ -83,10 +87,15 @@ def _products_without(s: Any) -> Any:
     return before * after
 
 
+def _cofactor_rule(g: Any, y: Any, x: Any, direction: Any = None) -> Any:
+    """Of `cofactor`, and of `cofactor_along` in its direction, which it is linear in and symmetric."""
+    return conj(cofactor_along(x, conj(g)))
+
+
 @op(
     arrays=("x",),
     infer=lambda x: Spec(square_shape("cofactor", x), inexact("cofactor", x)),
-    vjp=lambda g, y, x: conj(cofactor_along(x, conj(g))),
+    vjp=_cofactor_rule,
 )
 def cofactor(x: Any, /) -> Any:
     """Matrix of cofactors: the derivative of det with respect to each element."""
@@ -112,7 +121,7 @@ def _third_derivative(x: Any, e: Any, h: Any) -> Any:
     infer=lambda x, direction: Spec(square_shape("cofactor_along", x), inexact("cofactor_along", x, direction)),
     vjp=(
         lambda g, y, x, direction: conj(_third_derivative(x, direction, conj(g))),
-        lambda g, y, x, direction: conj(cofactor_along(x, conj(g))),
+        _cofactor_rule,
     ),
 )
 def cofactor_along(x: Any, direction: Any, /) -> Any:

@@ -99,7 +99,7 @@ def _place(node: Node) -> str:
     if place is None:
         return ""
     text = f"{os.path.basename(place.file)}:{place.line}"
-    return f"{place.variable} · {text}" if place.variable else text
+    return f"{place.variable} · {text}" if place.variable not in (None, node.name) else text
 
 
 def _tooltip(node: Node, does: str, shape: str) -> str:

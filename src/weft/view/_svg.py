@@ -13,7 +13,7 @@ from html import escape as _escape
 
 from weft.graph import Graph, Node
 from weft.view._cards import Card, card_of
-from weft.view._layout import Box, Line, lay_out
+from weft.view._layout import Box, Line, igraph_or_explain, lay_out
 from weft.view._scopes import Scope, scopes_of
 
 KIND_COLOURS = {  # fill, border
@@ -46,6 +46,7 @@ def to_svg(graph: Graph) -> str:
     >>> to_svg(graph).startswith("<svg ")
     True
     """
+    igraph_or_explain()
     cards = {node: card_of(node) for node in graph.nodes}
     whole = lay_out(scopes_of(graph), lambda node: _size(cards[node]), lambda text: _text_width(text, _ROW_SIZE))
     kinds = [kind for kind in KIND_COLOURS if any(card.kind == kind for card in cards.values())]
