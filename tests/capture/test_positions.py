@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 # ruff: noqa: RET504, E702  # variables assigned and lines shared on purpose: they are what is tested
-
 import inspect
 from typing import Any
 

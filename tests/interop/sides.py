@@ -141,7 +141,7 @@ def arrays(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: arrays(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(arrays(part) for part in value)
+        return (list if isinstance(value, list) else tuple)(map(arrays, value))
     return np.array(value) if isinstance(value, np.generic | np.ndarray) else value
 
 
@@ -173,7 +173,7 @@ def plain(value: Any) -> Any:
         return [row(node) for node in value.nodes]
     if isinstance(value, torch.fx.GraphModule | weft.GraphModule):
         return [*plain(value.graph), text(value.code)]
-    if isinstance(value, torch.Tensor | weft.Tensor | np.ndarray):
+    if isinstance(value, torch.Tensor | weft.Tensor | np.ndarray | np.generic):
         return arrays(value).tolist()
     if isinstance(value, dict):
         return {plain(key): plain(part) for key, part in value.items()}

@@ -39,7 +39,7 @@ class Case:
 
 
 def case(op: str, *args: Any, ref: Callable[..., Any] | None = None, **options: Any) -> None:
-    """Add a case. Options of Case are taken by name with an underscore in front (`_grad=False`); the rest are the op's."""
+    """Add a case. Options of Case go by name with an underscore in front (`_grad=False`); the rest are the op's."""
     settings = {k[1:]: v for k, v in options.items() if k.startswith("_")}
     kwargs = {k: v for k, v in options.items() if not k.startswith("_")}
     cases = CASES.setdefault(op, [])

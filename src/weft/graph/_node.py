@@ -205,7 +205,7 @@ class Node:
         if propagate_meta:
             if replace_with.meta:
                 raise GraphError(
-                    f"replace_all_uses_with: {replace_with.name} has meta of its own; that of {self.name} cannot go there",
+                    f"replace_all_uses_with: {replace_with.name} has its own meta; that of {self.name} cannot go there",
                     help="pass propagate_meta=False, or clear the replacement's meta first",
                 )
             replace_with.meta.update(self.meta)
