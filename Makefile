@@ -33,7 +33,7 @@ test: lint types rooms surface pytest ## every check and every test
 
 lint: $(READY)
 	$(call step,ruff)
-	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/ruff check --quiet --output-format concise $(SOURCES)
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "not formatted: run 'make format'"; exit 1; }
 
 types: $(READY)
@@ -52,7 +52,7 @@ surface: $(READY)
 
 pytest: $(READY)
 	$(call step,pytest)
-	@$(BIN)/pytest -n $(JOBS)
+	@$(BIN)/pytest -q -n $(JOBS)
 
 test-interop: $(READY_INTEROP) ## compare with torch.fx and torch.nn.functional (fetches torch, CPU)
 	$(call step,pytest against torch)

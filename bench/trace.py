@@ -52,7 +52,9 @@ def _module() -> list[Row]:
     nodes = len(weft.symbolic_trace(ours).graph.nodes)
     assert nodes == len(torch.fx.symbolic_trace(theirs).graph.nodes)
     times = side_by_side(
-        {"weft": lambda: weft.symbolic_trace(ours), "torch.fx": lambda: torch.fx.symbolic_trace(theirs)}, rounds=31
+        {"weft": lambda: weft.symbolic_trace(ours), "torch.fx": lambda: torch.fx.symbolic_trace(theirs)},
+        rounds=11,
+        calls=10,
     )
     what = f"ResNet-50, {nodes} nodes: torch.fx.symbolic_trace"
     return [_row(what, times["weft"] / nodes, times["torch.fx"] / nodes, SHARE)]

@@ -1,6 +1,6 @@
 """Capture Python programs as graphs you can read, edit, differentiate, compile and ship."""
 
-import weft.fft as fft  # after the ops, whose own modules of these names must not stand for the namespaces
+import weft.fft as fft
 import weft.linalg as linalg
 from weft import errors, nn, patterns, pytree, random
 from weft.autograd import Parameter, Tensor, tensor
@@ -15,7 +15,7 @@ from weft.capture import (
     symbolic_trace,
     wrap,
 )
-from weft.graph import Graph, GraphModule, Interpreter, Node, Session, ShapeProp, load
+from weft.graph import Graph, GraphModule, Interpreter, Node, Session, ShapeProp, load, map_arg
 from weft.graph._effects import has_side_effect
 from weft.ops import *
 from weft.ops import Spec, spec

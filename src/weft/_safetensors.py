@@ -79,6 +79,8 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: M
 
 def read(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> tuple[dict[str, Array], dict[str, str]]:
     """Read all arrays and the text of a file, checking everything it says of itself."""
+    if stat.S_ISFIFO(os.stat(path).st_mode):  # to open one is to wait for a writer
+        _bad(path, "not a regular file")
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

@@ -205,3 +205,47 @@ def test_a_damaged_state_file_is_refused(load: Any, tmp_path: Path) -> None:
     state.write_bytes(state.read_bytes()[:-3])
     with pytest.raises(FileError, match="truncated"):
         sys.modules["written_damaged"].Net()  # type: ignore[attr-defined]
+
+
+def test_tensors_under_several_names_stay_one(load: Any, tmp_path: Path) -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)
+            self.w = self.b.weight = self.a.weight
+
+        def forward(self, x: Any) -> Any:
+            return self.b(self.a(x)) @ self.w
+
+    made = load(symbolic_trace(Tied()), "written_tied")
+    assert made.a.weight is made.b.weight is made.w
+    assert list(weft.graph.read_state(tmp_path / "written_tied" / "state.safetensors")) == ["w"]
+
+
+def test_parts_whose_names_would_share_a_folder(load: Any) -> None:
+    class Outer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Module()
+            self.a.b = symbolic_trace(lambda x: x + 1)
+            self.a_b = symbolic_trace(lambda x: x * 5)
+            self.A_b = symbolic_trace(lambda x: x * 7)
+
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.output(tuple(graph.call_module(name, (x,)) for name in ("a.b", "a_b", "A_b")))
+    assert load(GraphModule(Outer(), graph), "written_names")(10) == (11, 50, 70)
+
+
+def test_plain_attributes_that_the_graph_reads(load: Any) -> None:
+    root = nn.Module()
+    root.part = nn.Module()
+    root.factor, root.part.sizes = 2.5, [1, (2, None)]
+    root.register_buffer("absent", None)
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.output((x, *(graph.get_attr(name) for name in ("factor", "part.sizes", "absent"))))
+    assert load(GraphModule(root, graph), "written_plain")(1) == (1, 2.5, [1, (2, None)], None)
+    root.factor = object()
+    with pytest.raises(GraphError, match="cannot be written as Python"):
+        load(GraphModule(root, graph), "written_object")

@@ -252,3 +252,11 @@ def test_text() -> None:
 def test_print_readable_prints(capsys: pytest.CaptureFixture[str]) -> None:
     gm = GraphModule({}, doubled())
     assert gm.print_readable() in capsys.readouterr().out
+
+
+def test_an_attribute_that_is_none_is_read() -> None:
+    root = nn.Module()
+    root.register_buffer("absent", None)
+    graph = Graph()
+    graph.output((graph.placeholder("x"), graph.get_attr("absent")))
+    assert GraphModule(root, graph)(1) == (1, None)

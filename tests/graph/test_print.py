@@ -98,7 +98,7 @@ def test_format_node_collects_placeholders_and_type() -> None:
     names, returned = ["self"], [""]
     assert x.format_node(names, returned) is None
     assert out.format_node(names, returned) == "return x"
-    assert names == ["self", "%x : int"]
+    assert names == ["self", "x: int"]
     assert returned == [" -> float"]
     assert x.format_node([], []) == "%x : int [num_users=1] = placeholder[target=x]"
 

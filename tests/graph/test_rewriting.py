@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -153,3 +154,25 @@ def test_many_matches() -> None:
     graph.output(node)
     assert len(weft.replace_pattern(graph, pairs, lambda a: (a, -a))) == 500
     graph.lint()
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (-0.0, 0.0),
+        (complex(0.0, -0.0), 0j),
+        (np.float32(-0.0), np.float32(0.0)),
+        (np.array([1.0, -0.0]), np.array([1.0, 0.0])),
+        (np.array([complex(1, -0.0)]), np.array([1 + 0j])),
+        (math.nan, 0.0),
+        (np.float32(1), np.float64(1)),
+    ],
+)
+def test_constants_that_are_equal_and_not_the_same(written: Any, meant: Any) -> None:
+    """Where x is -0.0, x + 0.0 is 0.0 and x + -0.0 is not."""
+    graph = weft.Graph()
+    graph.output(graph.call_function(operator.add, (graph.placeholder("x"), written)))
+    for constant, count in ((meant, 0), (written, 1)):
+        pattern = weft.Graph()
+        pattern.output(pattern.call_function(operator.add, (pattern.placeholder("x"), constant)))
+        assert len(weft.patterns.SubgraphMatcher(pattern).match(graph)) == count

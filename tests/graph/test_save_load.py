@@ -81,7 +81,7 @@ VALUES: list[Any] = [
     math.inf, -math.inf, 1j, complex(-0.0, math.nan), "", "text", "naïve \ud800 \0 \n \"' {x}", b"", b"\0\xff",
     slice(None), slice(1, None, -2), slice(None, 2.5), range(0), range(5, 1, -2), ..., np.dtype("float32"),
     np.dtype(">i4"), np.dtype("?"), np.float32(0.1), np.float64("nan"), np.int8(-3), np.bool_(True), np.complex64(1 +
-    2j), float, int, np.float16, np.ndarray, (), (1,), ((), [[]], {}), [1, [2, (3,)]], {"a": 1}, {1: "x", (2, None):
+    2j), float, int, np.float16, (), (1,), ((), [[]], {}), [1, [2, (3,)]], {"a": 1}, {1: "x", (2, None):
     [3], 2.5: {}, None: 0, False: 1, b"k": 2}, np.arange(6).reshape(2, 3), np.array(2.5), np.zeros((0, 3), "f4"),
     np.array([1 + 2j, -0.0j]), np.array(1j, "c8"), np.array([True, False]), np.zeros((3, 0), complex), np.arange(3,
     dtype=">u2"), np.arange(4, dtype=">c16"), np.arange(6.0).reshape(2, 3).T, Spec((2, 3), "float32"), math.sqrt,

@@ -148,3 +148,10 @@ def test_long_graphs_run_without_recursion() -> None:
     for _ in range(20_000):
         node = graph.call_function(operator.add, (node, 1))
     assert Session(graph).run(node, {"x": 0}) == 20_000
+
+
+def test_a_node_fed_twice_is_an_error() -> None:
+    graph = Graph()
+    x = graph.placeholder("x")
+    with pytest.raises(GraphError, match="x is fed twice"):
+        Session(graph).run(x, {x: 1, "x": 2})

@@ -314,3 +314,50 @@ def test_nothing_recurses_over_a_long_graph() -> None:
     graph.replace_subgraph([first], node, replacement(1, lambda g, p: p))
     assert names(graph.nodes) == "x output"
     graph.lint()
+
+
+def test_a_replacement_keeps_its_own_constants() -> None:
+    """Two traces call their first constants the same; neither may be taken for the other."""
+
+    def made(constant: Any, name: str) -> weft.Graph:
+        graph = weft.Graph()
+        graph.constants[name] = constant
+        graph.output(graph.call_function(operator.mul, (graph.placeholder("x"), graph.get_attr(name))))
+        return graph
+
+    for name, other in (("_tensor_constant0", "_tensor_constant1"), ("scale", "scale_1")):
+        for constant, names in ((np.arange(3), [name]), (np.full(3, 7), [name, other])):
+            graph = made(np.arange(3), name)
+            x, read, product, _ = graph.nodes
+            first = graph.call_function(operator.neg, (read,))
+            graph.output_node().append(first)
+            graph.output_node().args = ((product, first),)
+            graph.output_node().prepend(first)
+            graph.replace_subgraph([x], product, made(constant, name))
+            graph.lint()
+            assert sorted(graph.constants) == names
+            got = weft.Session(graph).run(graph.output_node(), {"x": 2})
+            np.testing.assert_array_equal(got, (2 * constant, -np.arange(3)))
+
+
+def test_a_replacement_keeps_its_own_modules() -> None:
+    from weft import nn
+
+    def made() -> weft.GraphModule:
+        class Net(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+
+            def forward(self, x: Any) -> Any:
+                return self.layer(x)
+
+        return weft.symbolic_trace(Net())
+
+    one, other = made(), made()
+    x, called, _ = one.graph.nodes
+    one.graph.replace_subgraph([x], called, other.graph)
+    one.recompile()
+    assert one.layer_1 is other.layer
+    value = np.ones((1, 3), np.float32)
+    np.testing.assert_array_equal(one(value).numpy(), other(value).numpy())

@@ -1,7 +1,7 @@
 """torch.fx and weft behind the same names, and a log of what a program written against them did.
 
-A scenario is a function of a library and a log. It is run once with each library; the logs must be equal, entry by entry.
-Where weft means to differ, the scenario says so with `log.differs`, which states what each of the two gives.
+A scenario is a function of a library and a log. It is run once with each library, and the logs must be equal, entry by
+entry. Where weft means to differ, the scenario says so with `log.differs`, which states what each of the two gives.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 import torch.fx
 import torch.fx.proxy
-from torch.fx.subgraph_rewriter import replace_pattern_with_filters
 from torch.fx.passes.utils.matcher_utils import SubgraphMatcher
+from torch.fx.subgraph_rewriter import replace_pattern_with_filters
 
 import weft
 import weft.capture
@@ -76,7 +76,6 @@ WEFT = Library(
         **{name: getattr(weft.capture, name) for name in weft.capture.__all__},
         **{name: getattr(weft.graph, name) for name in weft.graph.__all__},
         has_side_effect=weft.has_side_effect,
-        map_arg=weft.graph._arguments.map_arg,
         SubgraphMatcher=weft.patterns.SubgraphMatcher,
     ),
 )
@@ -211,8 +210,28 @@ def target(function: Any) -> str:
 def text(written: str) -> str:
     """Generated text without the name of the library and without empty lines."""
     lines = [line.rstrip() for line in written.splitlines() if line.strip()]
-    return re.sub(r"\b(?:torch\.nn\.functional|weft\.nn\.functional|torch\._C\._nn|torch|weft)\.", "lib.", "\n".join(lines))
+    return re.sub(
+        r"\b(?:torch\.nn\.functional|weft\.nn\.functional|torch\._C\._nn|torch|weft)\.", "lib.", "\n".join(lines)
+    )
 
 
 def names(nodes: Sequence[Any]) -> list[str]:
     return [node.name for node in nodes]
+
+
+def raised(function: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+    """Whether a call raises."""
+    return error_of(function, *args, **kwargs) != "returns"
+
+
+def outcome(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a call returns, or 'raises'."""
+    try:
+        return function(*args, **kwargs)
+    except Exception:
+        return "raises"
+
+
+def traced(lib: Library, function: Callable[..., Any]) -> Any:
+    """The graph of a function, or 'raises'."""
+    return outcome(lambda: lib.fx.symbolic_trace(function).graph)

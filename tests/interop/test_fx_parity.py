@@ -5,11 +5,14 @@ The scenarios are in the `fx_*` modules beside this one; `sides` says how they a
 
 from __future__ import annotations
 
-import fx_editing
-import pytest
-from sides import SCENARIOS, TORCH, WEFT, Log, scenario
+import importlib
+from pathlib import Path
 
-_ = (fx_editing,)
+import pytest
+from sides import SCENARIOS, TORCH, WEFT, Log
+
+for path in sorted(Path(__file__).parent.glob("fx_*.py")):
+    importlib.import_module(path.stem)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -19,9 +22,9 @@ def test_same(name: str) -> None:
     SCENARIOS[name](WEFT, ours)
     assert ours.entries, "the scenario notes nothing"
     assert [label for label, _ in ours.entries] == [label for label, _ in theirs.entries]
-    different = {
-        label: {"weft": mine, "torch": other}
+    different = [
+        {"at": label, "weft": mine, "torch": other}
         for (label, mine), (_, other) in zip(ours.entries, theirs.entries, strict=True)
         if mine != other
-    }
+    ]
     assert not different

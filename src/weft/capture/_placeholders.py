@@ -138,9 +138,14 @@ def _by_name(concrete_args: Any, parameters: list[inspect.Parameter]) -> dict[st
     return dict(concrete_args)
 
 
+def annotation_of(annotation: Any) -> Any:
+    """The type a node gets from an annotation; None from one that says nothing."""
+    return None if annotation is inspect.Signature.empty or annotation is Any else annotation
+
+
 def _plain(tracer: Tracer, parameter: inspect.Parameter) -> Any:
     stars = "*" * (1 + _VARIADIC.index(parameter.kind)) if parameter.kind in _VARIADIC else ""
     args = () if parameter.default is parameter.empty else (parameter.default,)
-    annotation = None if parameter.annotation is parameter.empty or stars else parameter.annotation
+    annotation = None if stars else annotation_of(parameter.annotation)
     # Straight to the node: a default is kept as it is, where an argument would be taken apart.
     return tracer.proxy(tracer.create_node("placeholder", stars + parameter.name, args, {}, None, annotation))

@@ -24,6 +24,7 @@ class Proxy:
 
     __slots__ = ("__weakref__", "node", "tracer")
     __weft_priority__ = 100
+    _is_proxy = True  # so that a graph can tell, which knows no class of this room
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         if tracer is None:
@@ -117,6 +118,28 @@ class Attribute(Proxy):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ParameterProxy(Proxy):
+    """A parameter of which shape and size are plain numbers, so that a program may branch on them."""
+
+    __slots__ = ("param",)
+
+    def __init__(self, node: Node, tracer: TracerBase, param: Any) -> None:
+        super().__init__(node, tracer)
+        self.param = param
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.param.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.param.shape)
+
+    @property
+    def size(self) -> int:
+        return int(self.param.size)
 
 
 def _binary(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -28,8 +29,8 @@ from weft import _where
 from weft._module import Module
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
-from weft.capture._placeholders import PH, placeholders_for, prepare_call
-from weft.capture._proxy import Proxy
+from weft.capture._placeholders import PH, annotation_of, placeholders_for, prepare_call
+from weft.capture._proxy import ParameterProxy, Proxy
 from weft.capture._tracer_base import TracerBase
 from weft.errors import TraceError
 from weft.graph import Graph, GraphModule, Node
@@ -40,7 +41,13 @@ _ARRAYS = (np.ndarray, Tensor)
 
 
 class Tracer(TracerBase):
-    """Records a module or function symbolically. Override its methods to change what is recorded and how."""
+    """Records a module or function symbolically. Override its methods to change what is recorded and how.
+
+    With `param_shapes_constant` the shape of a parameter is a plain tuple, on which the program may branch. Functions
+    to be kept whole are marked with `wrap`: `autowrap_functions` would need patching of other modules, and is refused.
+    """
+
+    param_shapes_constant: bool = False
 
     def __init__(
         self,
@@ -48,6 +55,14 @@ class Tracer(TracerBase):
         autowrap_functions: tuple[Callable[..., Any], ...] = (),
         param_shapes_constant: bool = False,
     ) -> None:
+        # `math` is what torch.fx wraps by default; here its functions refuse a traced value with an error of their own.
+        patched = [m.__name__ for m in autowrap_modules if m is not math] + [f.__name__ for f in autowrap_functions]
+        if patched:
+            raise TraceError(
+                f"{', '.join(patched)} cannot be wrapped by a tracer: nothing is patched while tracing",
+                help="mark the functions with weft.wrap",
+            )
+        self.param_shapes_constant = param_shapes_constant
         self.root: Any = None
         self._paths: dict[int, str] = {}
         self._parameters: dict[int, str] = {}
@@ -70,8 +85,7 @@ class Tracer(TracerBase):
             arguments, signature = placeholders_for(self, function, concrete_args)
             run, args, kwargs = prepare_call(function, arguments, self.root if isinstance(root, Module) else None)
             output = self.create_arg(run(*args, **kwargs))
-            annotation = None if signature.return_annotation is signature.empty else signature.return_annotation
-            self.create_node("output", "output", (output,), {}, None, annotation)
+            self.create_node("output", "output", (output,), {}, None, annotation_of(signature.return_annotation))
             self._place_ends(function)
         finally:
             self._boundary = self._outer = self._module_stack = None
@@ -93,8 +107,9 @@ class Tracer(TracerBase):
         self._paths, self._parameters, self._arrays = {}, {}, None
         for path, module in self.root.named_modules(remove_duplicate=False):
             self._paths.setdefault(id(module), path)
-        for path, parameter in self.root.named_parameters(remove_duplicate=False):
-            self._parameters.setdefault(id(parameter), path)
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    self._parameters.setdefault(id(parameter), f"{path}.{name}" if path else name)
         self._parameter_proxies, self._keep, self._fresh = {}, [], {}
         own = [cls for cls in type(self).__mro__ if not cls.__module__.startswith("weft.") and cls is not object]
         self._own_code = frozenset(
@@ -150,7 +165,8 @@ class Tracer(TracerBase):
         if path is None:
             return attr_val
         if path not in parameter_proxy_cache:
-            parameter_proxy_cache[path] = self.create_proxy("get_attr", path, (), {})
+            own = (lambda node: ParameterProxy(node, self, attr_val)) if self.param_shapes_constant else None
+            parameter_proxy_cache[path] = self.create_proxy("get_attr", path, (), {}, proxy_factory_fn=own)
         return parameter_proxy_cache[path]
 
     def module_getattr(self, module: Module, name: str, value: Any) -> Any:

@@ -1,5 +1,6 @@
 """The graph: nodes, editing, checking, printing, running and saving. See `Graph` and `Node`."""
 
+from weft.graph._arguments import map_aggregate, map_arg
 from weft.graph._folder import read_state
 from weft.graph._graph import Graph
 from weft.graph._inputs import Inputs
@@ -20,5 +21,7 @@ __all__ = [
     "Session",
     "ShapeProp",
     "load",
+    "map_aggregate",
+    "map_arg",
     "read_state",
 ]

@@ -75,7 +75,14 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
 
 def freeze(a: Any) -> Any:
     """The same arguments with immutable containers."""
-    return map_aggregate(a, lambda leaf: leaf)
+    return map_aggregate(a, _constant)
+
+
+def _constant(leaf: Any) -> Any:
+    # Without its node the proxy would be a constant, and what it stands for would not be read.
+    if getattr(type(leaf), "_is_proxy", False):
+        raise GraphError(f"{leaf!r} cannot be an argument of a node", help="pass its node: proxy.node")
+    return leaf
 
 
 def nodes_in(a: Any) -> Iterator[Node]:

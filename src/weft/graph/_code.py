@@ -248,13 +248,15 @@ class _Writer:
             return None
         if len(args) == 2:
             if target in _INFIX:
-                return f"{self._operand(args[0])} {_INFIX[target]} {self._operand(args[1])}"
+                # Only a power binds tighter than a sign: (-1) ** x, but -1 * x and x ** -1.
+                left = self._operand(args[0]) if target is operator.pow else self.literal(args[0])
+                return f"{left} {_INFIX[target]} {self.literal(args[1])}"
             if target is operator.getitem and isinstance(args[0], Node):
                 return f"{args[0].name}[{self.literal.subscript(args[1])}]"
             if target is getattr and is_name(args[1]):
                 return self._attribute(self._receiver(args[0]), args[1])
             if target is operator.contains:
-                return f"{self._operand(args[1])} in {self._operand(args[0])}"
+                return f"{self.literal(args[1])} in {self.literal(args[0])}"
             if target in (operator.is_, operator.is_not) and all(isinstance(a, Node) or a is None for a in args):
                 return f"{self.literal(args[0])} {'is' if target is operator.is_ else 'is not'} {self.literal(args[1])}"
         if len(args) == 1 and target in _PREFIX:
@@ -262,7 +264,7 @@ class _Writer:
         return None
 
     def _operand(self, value: Any) -> str:
-        """A value inside an expression: `(-1) ** x` is not `-1 ** x`."""
+        """A value after a sign or before a power, with its own sign in brackets."""
         text = self.literal(value)
         return f"({text})" if text.startswith("-") else text
 

@@ -14,6 +14,7 @@ import importlib
 import math
 import operator
 import types
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -31,6 +32,9 @@ from weft.pytree import LEAF, Tree
 Array = np.ndarray[Any, Any]
 
 
+_ALIKE = 100  # keys of a dict that may have one hash
+
+
 class Invalid(Exception):
     """Something a file says that cannot be; becomes a FileError that says where."""
 
@@ -44,6 +48,7 @@ class Decoder:
         self._ops = {str(name) for name in expect(ops, dict, "the table of ops")}
         self.allowed = allowed
         self.nodes: Sequence[Node] = ()  # those a value may refer to
+        self.types = False  # whether classes are types to compare with here
         self._tensors = [self._tensor(row) for row in expect(tensors, list, "the table of tensors")]
 
     def value(self, data: Any, depth: int = 0) -> Any:
@@ -72,6 +77,13 @@ class Decoder:
         found = self.allowed.find(name, refuse)
         if isinstance(found, Op) and found.name not in self._ops:
             refuse(f"op {found.name!r} is missing from the file's table of ops")
+        return found
+
+    def handed(self, name: Any) -> Any:
+        """A function or class as an argument, where what receives it may call it with anything; a type never is."""
+        found = self.function(name)
+        if not (self.types and isinstance(found, type)):
+            self.allowed.check_value(found, refuse)
         return found
 
     def array(self, content: Any) -> Array:
@@ -120,7 +132,7 @@ class Decoder:
             origin, parts = row(content, 2, "a generic type")
             inner = [self.annotation(part, depth + 1) for part in expect(parts, list, "the parts of a type")]
             kind = self._class(origin)
-            if not isinstance(kind, type):
+            if not isinstance(kind, type) or not hasattr(kind, "__class_getitem__"):
                 refuse(f"{_brief(origin)} is not a generic type")
             return types.GenericAlias(kind, tuple(inner))
         if tag != "union":
@@ -174,7 +186,8 @@ def _check_tree(tree: Tree) -> None:
     if kind is None or kind in (list, tuple):
         fits = context is None
     elif issubclass(kind, dict):
-        fits = isinstance(context, tuple) and len(context) == count and len(set(context)) == count
+        _check_keys(expect(context, tuple, "the keys of a dict"))
+        fits = len(context) == count and len(set(context)) == count
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
         fits = context is None and len(kind._fields) == count
     elif dataclasses.is_dataclass(kind):
@@ -246,13 +259,22 @@ def _scalar(decoder: Decoder, content: Any, depth: int) -> Any:
 
 
 def _dict(decoder: Decoder, content: Any, depth: int) -> dict[Any, Any]:
-    result = {}
-    for entry in expect(content, list, "a dict"):
-        key, value = (decoder.value(part, depth + 1) for part in row(entry, 2, "an entry of a dict"))
-        if isinstance(key, (Node, np.ndarray)) or key in result:
-            refuse("a dict has a key twice, or one that cannot be a key")
-        result[key] = value
+    entries = [
+        tuple(decoder.value(part, depth + 1) for part in row(entry, 2, "an entry of a dict"))
+        for entry in expect(content, list, "a dict")
+    ]
+    keys = [key for key, _ in entries]
+    _check_keys(keys)
+    result = dict(entries)
+    if len(result) != len(entries) or any(isinstance(key, Node) for key in keys):
+        refuse("a dict has a key twice, or one that cannot be a key")
     return result
+
+
+def _check_keys(keys: Sequence[Any]) -> None:
+    """Refuse keys chosen to have one hash: a dict of n such keys takes n² steps to fill."""
+    if len(keys) > _ALIKE and max(Counter(hash(key) for key in keys).values()) > _ALIKE:
+        refuse(f"more than {_ALIKE} keys of a dict have the same hash")
 
 
 def _struct(decoder: Decoder, content: Any, depth: int) -> Any:
@@ -321,7 +343,7 @@ _READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "struct": _struct,
     "enum": _enum,
     "spec": _spec,
-    "function": lambda d, c, n: d.function(c),
+    "function": lambda d, c, n: d.handed(c),
 }
 
 

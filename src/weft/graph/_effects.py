@@ -83,7 +83,7 @@ def is_impure(node: Node, impure_random: bool = True) -> bool:
 def _function_is_impure(node: Node, impure_random: bool) -> bool:
     target = node.target
     if isinstance(target, Op):
-        return (target.random and impure_random) or getattr(target, _MARK, False)
+        return (impure_random and target.draws(node.args, node.kwargs)) or getattr(target, _MARK, False)
     if getattr(target, _MARK, False) or node.kwargs.get("out") is not None:
         return True
     try:

@@ -86,9 +86,15 @@ class _Writer:
         self.module = module
         self.name = name
         self.state: dict[str, Any] = {}
+        self.keys: dict[int, str] = {}  # of arrays in the state, so that one is stored once
         self.packages: dict[str, tuple[GraphModule, str]] = {}  # subfolder → submodule and its class
+        self._folders: set[str] = set()
         self.imports: dict[str, str] = {}  # name → the line that binds it
         self.values: dict[str, str] = {}  # name → an expression, for globals that are values
+        self.reads: dict[str, dict[str, None]] = {}  # path of a module → names the graph reads from it
+        for node in module.graph.find_nodes(op="get_attr"):
+            path, _, attribute = node.target.rpartition(".")
+            self.reads.setdefault(path, {})[attribute] = None
         generated = module.graph.python_code("self")
         if name in generated.globals:
             raise GraphError(f"to_folder: the code uses {name!r} already; give the class another name")
@@ -104,7 +110,7 @@ class _Writer:
             self._bind(bound, value)
 
     def source(self) -> str:
-        body = [*self._layers(), *self._flags()]
+        body = [*self._layers(), *self._ties(), *self._flags()]
         for bound, value in list(self.literal.globals.items()):
             self._bind(bound, value)
         lines = [*dict.fromkeys(self.imports.values()), *(f"{name} = {text}" for name, text in self.values.items())]
@@ -173,18 +179,38 @@ class _Writer:
 
     def _tensors(self, path: str, module: Module) -> Iterator[str]:
         place = "self" if not path else f"self.get_submodule({path!r})"
-        for name, value in module.named_parameters(recurse=False):
-            self.state[key := f"{path}.{name}" if path else name] = value
-            made = f"{self.nn}.Parameter(state[{key!r}], requires_grad={value.requires_grad})"
+        for name, value in module._parameters.items():
+            made = "None"
+            if value is not None:
+                made = f"{self.nn}.Parameter({self._stored(path, name, value)}, requires_grad={value.requires_grad})"
             yield f"{place}.register_parameter({name!r}, {made})"
-        for name, value in module.named_buffers(recurse=False):
-            self.state[key := f"{path}.{name}" if path else name] = value
-            array = isinstance(value, np.ndarray)
-            made = f"state[{key!r}]" if array else f"{self.tensor}(state[{key!r}])"
-            if not array:
+        for name, value in module._buffers.items():
+            made = "None" if value is None else self._stored(path, name, value)
+            if value is not None and not isinstance(value, np.ndarray):
+                made = f"{self.tensor}({made})"
                 self.imports[self.tensor] = _import("weft", "Tensor", self.tensor)
             kept = "" if name not in module._non_persistent_buffers else ", persistent=False"
             yield f"{place}.register_buffer({name!r}, {made}{kept})"
+        for name in self.reads.get(path, ()):
+            if name in module.__dict__:
+                yield f"setattr({place}, {name!r}, {self.literal(module.__dict__[name])})"
+
+    def _stored(self, path: str, name: str, value: Any) -> str:
+        """The expression for an array of the state, putting it there."""
+        key = self.keys.setdefault(id(value), f"{path}.{name}" if path else name)
+        self.state[key] = value
+        return f"state[{key!r}]"
+
+    def _ties(self) -> Iterator[str]:
+        """Lines that make one tensor of those that are one under several names."""
+        first: dict[int, str] = {}
+        for path, module in self.module.named_modules():
+            for kind, held in (("parameter", module._parameters), ("buffer", module._buffers)):
+                for name, value in held.items():
+                    full = f"{path}.{name}" if path else name
+                    if value is not None and first.setdefault(id(value), full) != full:
+                        place = f"self.get_submodule({path!r})" if path else "self"
+                        yield f"setattr({place}, {name!r}, self.get_{kind}({first[id(value)]!r}))"
 
     def _load(self, path: str, module: Module) -> Iterator[str]:
         """Lines that fill a layer its constructor has made."""
@@ -192,8 +218,7 @@ class _Writer:
         if not own:
             return
         place = f"self.get_submodule({path!r})"
-        self.state.update({f"{path}.{name}": value for name, value in own.items()})
-        state = ", ".join(f"{name!r}: state[{f'{path}.{name}'!r}]" for name in own)
+        state = ", ".join(f"{name!r}: {self._stored(path, name, value)}" for name, value in own.items())
         yield f"{place}.load_state_dict({{{state}}}, assign=True)"
         for name, value in own.items():
             if is_parameter(value) and not value.requires_grad:
@@ -203,6 +228,9 @@ class _Writer:
         """The expression that makes a submodule."""
         if isinstance(module, GraphModule):
             folder = "".join(c if c.isalnum() and c.isascii() else "_" for c in f"sub_{path}")
+            while folder.lower() in self._folders:  # a.b and a_b; A and a are one where case does not count
+                folder += "_"
+            self._folders.add(folder.lower())
             class_name = _free("".join(part.capitalize() for part in folder.split("_")), self.taken)
             self.packages[folder] = (module, class_name)
             self.imports[class_name] = f"from .{folder} import {class_name}"

@@ -212,7 +212,7 @@ class Graph:
             self._before = to_erase._next
         self._forget(to_erase)
         self._unlink(to_erase)
-        to_erase._set((), {})
+        to_erase._let_go()
         to_erase._erased = True
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:

@@ -108,6 +108,9 @@ def _check_target(node: Node) -> None:
             _fail(
                 f"placeholder {node.name} takes a default value and nothing else, got {format_value(node._args)}", node
             )
+        if node._input_nodes:
+            help = "give a constant, or compute the value in the graph"
+            _fail(f"placeholder {node.name}: the default value reads {next(iter(node._input_nodes)).name}", node, help)
     elif node._op == "call_method" and not node._args:
         _fail(f"call_method {node.name}: there is no object to call {target!r} of", node, "it is the first argument")
     elif node._op == "output" and (len(node._args) != 1 or node._kwargs):

@@ -235,6 +235,7 @@ def is_variable(text: Any) -> bool:
         isinstance(text, str)
         and text.isidentifier()
         and not keyword.iskeyword(text)
+        and text != "__debug__"  # the one name that is no keyword and still cannot be assigned to
         and (text.isascii() or unicodedata.is_normalized("NFKC", text))
     )
 

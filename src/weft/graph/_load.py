@@ -11,18 +11,30 @@ import os
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+import numpy as np
+
 from weft import _safetensors, _where
 from weft._module import Module, is_parameter
 from weft.errors import FileError
 from weft.graph._decode import Decoder, Invalid, expect, refuse, row
 from weft.graph._graph import Graph
 from weft.graph._module import GraphModule
+from weft.graph._names import Names
 from weft.graph._node import KINDS, Node, Origin
 from weft.graph._save import FORMAT, GENERATED, HOOKS, OWN_STATE, digest, iter_targets, op_version, own_classes, shadows
-from weft.graph._trusted import Allowed, check_attribute, check_call, check_method, check_name, check_target
+from weft.graph._trusted import (
+    Allowed,
+    check_attribute,
+    check_call,
+    check_method,
+    check_name,
+    check_target,
+    takes_types,
+)
 from weft.ops._op import TABLE
 
 MAX_BYTES = 1 << 34
+HIDDEN = OWN_STATE | GENERATED | {*HOOKS}  # of a module, what no node may read and no attribute may be called
 
 _SECTIONS = frozenset({"format", "weft", "root", "ops", "strings", "places", "tensors", "graphs", "modules"})
 _MODULE_SECTIONS = frozenset(
@@ -50,6 +62,21 @@ def load(path: str | os.PathLike[str], *, allow: Iterable[Any] = (), max_bytes: 
         reason = str(error) if isinstance(error, Invalid) else f"its structure is not valid: {_first_line(error)}"
         where = f"{reader.where}: " if reader.where else ""
         raise FileError(f"{os.fspath(path)}: {where}{reason}", help=_help(reason)) from error
+
+
+class _AsGiven(Names):
+    """Gives every name that is asked for: a name may be one that weft itself would not have given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: set[str] = set()
+
+    def create(self, candidate: str) -> str:
+        """The candidate itself."""
+        if candidate in self.given:
+            refuse(f"two nodes are named {candidate!r}")
+        self.given.add(candidate)
+        return candidate
 
 
 class _Reader:
@@ -139,10 +166,12 @@ class _Reader:
         if not {"nodes"} <= data.keys() <= {"nodes", "inputs", "constants"}:
             refuse("a graph does not have the parts it should have")
         graph = Graph()
+        names = graph._names = _AsGiven()
         nodes: list[Node] = []
         self.decoder.nodes = nodes
         for entry in expect(data["nodes"], list, "the nodes"):
             nodes.append(self._node(graph, entry))  # noqa: PERF401  # each node refers to those before it
+        graph._names = Names.having(names.given)
         self.where = "the inputs"
         self.decoder.nodes = ()
         graph.signature = self.decoder.inputs(data.get("inputs"))
@@ -161,17 +190,19 @@ class _Reader:
             refuse(f"{op!r} is not a kind of node")
         check_name(name, refuse)
         decoder = self.decoder
-        values = tuple(decoder.value(arg) for arg in expect(args, list, "args"))
-        named = {check_name(key, refuse): decoder.value(value) for key, value in expect(kwargs, dict, "kwargs").items()}
         if op == "call_function":
             target = decoder.function(target)
-            check_call(target, values, named, refuse)
+        decoder.types = takes_types(op, target)
+        values = tuple(decoder.value(arg) for arg in expect(args, list, "args"))
+        named = {check_name(key, refuse): decoder.value(value) for key, value in expect(kwargs, dict, "kwargs").items()}
+        decoder.types = False
+        if op == "call_function":
+            check_call(target, values, named, self.allowed.methods, refuse)
         elif op == "call_method":
             check_method(target, named, self.allowed.methods, refuse)
         else:
             check_target(op, target, refuse)
         node = graph.create_node(op, target, values, named, name)
-        node.name = name  # a name may be one that weft itself would not have given
         self._extras(node, expect(extras, dict, "extras"))
         return node
 
@@ -188,6 +219,8 @@ class _Reader:
             pairs = [row(pair, 2, "a module around a node") for pair in expect(extras["stack"], list, "the modules")]
             meta["nn_module_stack"] = {self._string(path): self._string(kind) for path, kind in pairs}
         for key, value in expect(extras.get("meta", {}), dict, "meta").items():
+            if key in ("from", "nn_module_stack"):
+                refuse(f"{key!r} among its own facts, where it has a place beside them")
             meta[key] = self.decoder.value(value)
         if "from" in extras:
             meta["from"] = tuple(self._origin(one) for one in expect(extras["from"], list, "origins"))
@@ -226,8 +259,8 @@ class _Reader:
         for section, kind in (("parameters", "_parameters"), ("buffers", "_buffers")):
             for name, value in expect(data.get(section, {}), dict, section).items():
                 found = self.decoder.value(value)
-                fits = found is None or (is_parameter(found) if section == "parameters" else hasattr(found, "dtype"))
-                if not fits:
+                held = is_parameter(found) if section == "parameters" else _is_buffer(found)
+                if found is not None and not held:
                     refuse(f"{name!r} is not one of {section}")
                 own[kind][self._free(module, name)] = found
         for name in expect(data.get("transient", []), list, "transient"):
@@ -245,7 +278,7 @@ class _Reader:
         """The name of something a module holds: allowed, not taken, and hiding nothing of its class."""
         check_attribute(name, refuse)
         own = module.__dict__
-        if name in own or name in GENERATED or name in HOOKS or name in OWN_STATE or shadows(type(module), name):
+        if name in own or name in HIDDEN or shadows(type(module), name):
             refuse(f"{name!r} cannot be held by a {type(module).__name__}")
         if any(name in own[kind] for kind in ("_parameters", "_buffers", "_modules")):
             refuse(f"{name!r} is held twice")
@@ -263,8 +296,9 @@ class _Reader:
         meta = expect(data.get("meta", {}), dict, "its meta")
         module.__dict__["meta"] = {key: self.decoder.value(value) for key, value in meta.items()}
         # Before lint looks the names up with getattr, which could run a property.
+        constants = {name for name in graph.constants if not hasattr(type(module), name) and name not in HIDDEN}
         for node, target in iter_targets(graph.nodes):
-            if not _holds(module, target, node.op) and not (node.op == "get_attr" and target in graph.constants):
+            if not _holds(module, target, node.op) and not (node.op == "get_attr" and target in constants):
                 self.where = f"node {node.name}"
                 refuse(f"{node.op} of {target!r}, which the module does not have")
         module.graph = graph
@@ -281,8 +315,12 @@ def _holds(module: Module, target: str, op: str) -> bool:
     own = owner.__dict__
     if own["_modules"].get(name) is not None:
         return True
-    plain = own.keys() - OWN_STATE - GENERATED - set(HOOKS)
-    return op == "get_attr" and (name in own["_parameters"] or name in own["_buffers"] or name in plain)
+    plain = name in own and name not in HIDDEN
+    return op == "get_attr" and (plain or name in own["_parameters"] or name in own["_buffers"])
+
+
+def _is_buffer(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, np.generic)) or hasattr(type(value), "requires_grad")
 
 
 def _first_line(error: Exception) -> str:
@@ -294,7 +332,7 @@ def _help(reason: str) -> str | None:
     if "was not allowed" in reason:
         path = reason.partition(" ")[0]
         return f"if you trust it, pass it or its path: weft.load(…, allow=[{path!r}])"
-    if "harmless method" in reason:
+    if "known to be a harmless" in reason:
         name = reason.split("'")[1] if reason.count("'") >= 2 else "name"
         return f"if you trust it: weft.load(…, allow=[{'.' + name!r}])"
     return None

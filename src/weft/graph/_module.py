@@ -251,9 +251,12 @@ def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> No
         value, persistent = _find(root, graph, target, used[target])
         path, _, name = target.rpartition(".")
         owner = owners[path] if path in owners else _owner(owners, path)
-        if any(held.get(name) is value for held in (owner._modules, owner._parameters, owner._buffers)):
+        if isinstance(value, Module):
+            if owner._modules.get(name) is not value:
+                owner._claim(name, "_modules")[name] = value
+        elif value is not None and (owner._parameters.get(name) is value or owner._buffers.get(name) is value):
             continue
-        if _is_array(value) and not is_parameter(value):
+        elif _is_array(value) and not is_parameter(value):
             owner.register_buffer(name, value, persistent)
         else:
             setattr(owner, name, value)

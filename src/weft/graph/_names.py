@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
@@ -50,6 +51,13 @@ class Names:
         self._last[base] = number
         self._used.add(name)
         return name
+
+    @classmethod
+    def having(cls, names: Iterable[str]) -> Names:
+        """The names of a graph that others have named."""
+        made = cls()
+        made._used.update(names)
+        return made
 
     def copy(self) -> Names:
         copied = Names()

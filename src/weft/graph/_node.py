@@ -101,6 +101,12 @@ class Node:
             new.users[self] = None
         self._args, self._kwargs = new_args, new_kwargs
 
+    def _let_go(self) -> None:
+        """Read no node any more; constants stay, for whoever still holds this node."""
+        for read in self._input_nodes:
+            read.users.pop(self, None)
+        self._args, self._kwargs = map_arg(self._args, lambda node: None), map_arg(self._kwargs, lambda node: None)
+
     # What it is
 
     @property
@@ -177,7 +183,10 @@ class Node:
             raise GraphError(
                 f"insert_arg: position {idx} is out of range for {self.name}, which has {len(self._args)} args"
             )
-        self.args = (*self._args[:idx], arg, *self._args[idx:])
+        new = freeze(arg)
+        for node in nodes_in(new):
+            node.users[self] = None
+        self._args = (*self._args[:idx], new, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
         """Set one keyword argument."""
@@ -197,7 +206,7 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """Make every user of this node read `replace_with` instead; returns the users changed.
+        """Make every user of this node read `replace_with` instead, a node or a constant; returns the users changed.
 
         `delete_user_cb(user)` may keep a user as it is by returning False. `propagate_meta` copies `meta` to a
         replacement that has none. A replacement made by an edit inherits where this node came from.
@@ -209,7 +218,8 @@ class Node:
                     help="pass propagate_meta=False, or clear the replacement's meta first",
                 )
             replace_with.meta.update(self.meta)
-        replace_with.inherit_origin(self)
+        if isinstance(replace_with, Node):
+            replace_with.inherit_origin(self)
         changed = []
         for user in list(self.users):
             if delete_user_cb is None or delete_user_cb(user):

@@ -37,7 +37,7 @@ def format_node(
     head = f"%{node.name} : {kind}[num_users={len(node.users)}] = {node.op}"
     if node.op == "placeholder":
         if placeholder_names:
-            placeholder_names.append(f"%{node.name} : {kind}".rstrip(" :"))
+            placeholder_names.append(f"{node.name}: {kind}".rstrip(" :"))
             return None
         default = f"(default={format_value(node.args[0])})" if node.args else ""
         return f"{head}[target={target_name(node.target)}]{default}"
@@ -174,6 +174,8 @@ def format_value(value: Any, percent: bool = True) -> str:
     """An argument: nodes by name, containers opened, anything else by repr, on one line."""
     if isinstance(value, Node):
         return f"%{value.name}" if percent else value.name
+    if type(value) is int and value.bit_length() > 64:
+        return hex(value)  # Python refuses to print integers of thousands of digits in decimal
     if type(value) in (int, float, bool, type(None)):
         return repr(value)
     if isinstance(value, str):
@@ -187,7 +189,7 @@ def format_value(value: Any, percent: bool = True) -> str:
     if isinstance(value, list):
         return f"[{', '.join(inside(part) for part in value)}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {inside(part)}" for key, part in value.items()) + "}"
+        return "{" + ", ".join(f"{inside(key)}: {inside(part)}" for key, part in value.items()) + "}"
     if isinstance(value, slice):
         return f"slice({inside(value.start)}, {inside(value.stop)}, {inside(value.step)})"
     if dataclasses.is_dataclass(value) and not isinstance(value, type) and any(nodes_in(value)):

@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from weft._module import Module, is_parameter
 from weft.errors import GraphError
 from weft.graph._arguments import map_arg
+from weft.graph._attributes import Attributes
 from weft.graph._graph import Graph
 from weft.graph._match import InternalMatch
 from weft.graph._node import Node
-from weft.graph._same import _UNKNOWN, attribute, same_constant
 from weft.graph._subgraph import interface, splice
 from weft.graph._wildcards import OneOf
 
@@ -54,11 +53,10 @@ def rewrite(
     graph: Graph, pattern: Graph, matches: Sequence[InternalMatch], replacement_for: Callable[[InternalMatch], Graph]
 ) -> list[ReplacedPatterns]:
     """Replace each match by its replacement."""
-    attributes: dict[str, Any] = {}
-    renamed: dict[tuple[int, str], str] = {}
-    plans = [_plan(graph, pattern, match, replacement_for(match), attributes, renamed) for match in matches]
-    for name, value in attributes.items():
-        _attach(graph, name, value)
+    # What tracing named itself differs between traces; attributes the user named are the graph's own.
+    attributes = Attributes(graph, lambda name: name.startswith("_tensor_constant"))
+    plans = [_plan(pattern, match, replacement_for(match), attributes) for match in matches]
+    attributes.attach()
     replaced: dict[Node, Any] = {}
     done = []
     for match, replacement, values, names in plans:
@@ -89,14 +87,7 @@ class _Retarget:
         return node.op, node.target
 
 
-def _plan(
-    graph: Graph,
-    pattern: Graph,
-    match: InternalMatch,
-    replacement: Graph,
-    attributes: dict[str, Any],
-    renamed: dict[tuple[int, str], str],
-) -> Plan:
+def _plan(pattern: Graph, match: InternalMatch, replacement: Graph, attributes: Attributes) -> Plan:
     verb = "replace_pattern"
     placeholders, results = interface(verb, replacement)
     if len(results) != len(match.returning_nodes):
@@ -109,7 +100,7 @@ def _plan(
         if isinstance(node.target, OneOf) and node.target not in match.ops:
             raise GraphError(f"{verb}: the replacement calls {node.target!r}, which is not in the pattern")
         if node.op in ("get_attr", "call_module") and node.target not in names:
-            names[node.target] = _place_attribute(graph, node, attributes, renamed)
+            names[node.target] = attributes.name_for(node)
     return Plan(match, replacement, values, names)
 
 
@@ -142,54 +133,3 @@ def _current(value: Any, replaced: Mapping[Node, Any]) -> Any:
             value = replaced[value]
         return value
     return map_arg(value, lambda node: _current(node, replaced))
-
-
-# Attributes that a replacement brings along
-
-
-def _place_attribute(graph: Graph, node: Node, attributes: dict[str, Any], renamed: dict[tuple[int, str], str]) -> str:
-    """The name under which the graph will find what a node of the replacement reads or calls."""
-    value = attribute(node)
-    if value is _UNKNOWN:
-        return str(node.target)
-    key = (id(value), node.target)
-    if key in renamed:
-        return renamed[key]
-    name, number = node.target, 0
-    # Constants that tracing named itself differ between traces; attributes the user named are the graph's own.
-    while node.target.startswith("_tensor_constant"):
-        there = attributes.get(name, _existing(graph, name))
-        if there is _UNKNOWN or there is value or same_constant(there, value):
-            break
-        name = f"_tensor_constant{number}"
-        number += 1
-    if name not in attributes and _existing(graph, name) is _UNKNOWN:
-        attributes[name] = value
-    renamed[key] = name
-    return str(name)
-
-
-def _existing(graph: Graph, name: str) -> Any:
-    value = graph.owning_module
-    if value is None:
-        return graph.constants.get(name, _UNKNOWN)
-    for part in name.split("."):
-        value = getattr(value, part, _UNKNOWN)
-    return graph.constants.get(name, _UNKNOWN) if value is _UNKNOWN else value
-
-
-def _attach(graph: Graph, name: str, value: Any) -> None:
-    owner = graph.owning_module
-    if owner is None:
-        graph.constants[name] = value
-        return
-    *path, last = name.split(".")
-    for part in path:
-        if not hasattr(owner, part):
-            owner.add_module(part, Module())
-        owner = getattr(owner, part)
-    is_array = hasattr(value, "dtype") and hasattr(value, "shape")
-    if is_array and not is_parameter(value) and hasattr(owner, "register_buffer"):
-        owner.register_buffer(last, value)
-    else:
-        setattr(owner, last, value)

@@ -200,22 +200,34 @@ def _class(value: Any) -> type:
 
 
 def same_constant(a: Any, b: Any) -> bool:
-    """Whether two constants are interchangeable: equal and of one type, since 2 and 2.0 give arrays of other dtypes."""
+    """Whether two constants are interchangeable: equal, of one type and one sign.
+
+    2 and 2.0 give arrays of other dtypes; x + 0.0 and x + -0.0 differ where x is -0.0.
+    """
     if a is b:
         return True
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    if isinstance(a, _NUMERIC) and type(a) is type(b):
+        return _same_numbers(np.asarray(a), np.asarray(b))
     if _is_dtype(a) and _is_dtype(b):
         return bool(np.dtype(a) == np.dtype(b))
     if type(a) is not type(b):
         return False
-    if isinstance(a, float) and a != a:
-        return bool(b != b)
     try:
         return bool(a == b)
     except Exception:
         # An object that cannot say whether it equals another does not.
         return False
+
+
+_NUMERIC = (np.ndarray, np.generic, float, complex)
+
+
+def _same_numbers(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"):
+        return False
+    if a.dtype.kind == "c":
+        return _same_numbers(a.real, b.real) and _same_numbers(a.imag, b.imag)
+    return a.dtype.kind != "f" or bool(np.all((a == a) <= (np.signbit(a) == np.signbit(b))))
 
 
 def _is_dtype(value: Any) -> bool:

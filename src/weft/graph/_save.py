@@ -157,7 +157,7 @@ class _Writer:
 
     def _target(self, node: Node) -> str:
         if node.op == "call_function":
-            check_call(node.target, node.args, node.kwargs, _unsupported)
+            check_call(node.target, node.args, node.kwargs, None, _unsupported)
             return self.encoder.name(node.target)
         if node.op == "call_method":
             # A method of your own is the loader's to allow.
@@ -325,9 +325,15 @@ def own_classes() -> dict[str, type[Module]]:
 
 
 def shadows(cls: type, name: str) -> bool:
-    """Whether an attribute of this name would hide a method or property of the class."""
+    """Whether an attribute of this name would hide a method or property of the class.
+
+    Of weft's own classes it may hide plain defaults only: from a tuple of names, say, the class reads attributes.
+    """
     found = getattr(cls, name, None)
-    return callable(found) or hasattr(type(found), "__get__")
+    if callable(found) or hasattr(type(found), "__get__"):
+        return True
+    own = cls.__module__.partition(".")[0] == "weft"
+    return own and not isinstance(found, (int, float, str, type(None)))
 
 
 def _attribute(name: Any) -> str:

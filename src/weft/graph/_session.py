@@ -54,7 +54,12 @@ class Session:
         """
         leaves, tree = pytree.flatten(fetches)
         wanted = tuple([self._find(leaf, "fetch") for leaf in leaves])
-        env = {self._find(key, "feed"): value for key, value in (feed or {}).items()}
+        env: dict[Node, Any] = {}
+        for key, value in (feed or {}).items():
+            node = self._find(key, "feed")
+            if node in env:
+                raise GraphError(f"feed: {node.name} is fed twice, as a Node and by name")
+            env[node] = value
         for step in self._plan(wanted, frozenset(env)):
             node = step.node
             try:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from weft.errors import GraphError
 from weft.graph._arguments import map_arg, nodes_in
+from weft.graph._attributes import Attributes
+from weft.graph._graph import Graph
 from weft.graph._node import Node
 from weft.graph._print import described
-
-if TYPE_CHECKING:
-    from weft.graph._graph import Graph
 
 # Facts about where a node stood, which a copy elsewhere must not repeat.
 _OF_THE_PLACE = ("from", "stack_trace", "nn_module_stack")
@@ -49,8 +48,6 @@ def _own(value: Any) -> Any:
 
 def extract(graph: Graph, inputs: Sequence[Node], outputs: Any) -> Graph:
     """The part between some nodes as a graph of its own; see `Graph.extract`."""
-    from weft.graph._graph import Graph
-
     if isinstance(outputs, Node) and outputs.op == "output":
         outputs = outputs.args[0]
     _check_members("extract", graph, [*inputs, *nodes_in(outputs)])
@@ -101,7 +98,11 @@ def replace_subgraph(
             f"{verb}: the part is not convex: a path leaves it at {leaves} and comes back at {returns}",
             help="choose inputs that do not depend on the part",
         )
-    return splice(graph, replacement, dict(zip(placeholders, inputs, strict=True)), part, wanted)[1]
+    attributes = Attributes(graph)
+    names = {n: attributes.name_for(n) for n in replacement.nodes if n.op in ("get_attr", "call_module")}
+    attributes.attach()
+    retarget: Callable[[Node], tuple[str, Any]] = lambda node: (node.op, names.get(node, node.target))  # noqa: E731
+    return splice(graph, replacement, dict(zip(placeholders, inputs, strict=True)), part, wanted, retarget)[1]
 
 
 # Pieces that pattern rewriting shares

@@ -3,6 +3,9 @@
 A file names things by text. Ops of the table, the functions of `operator` and `math`, some builtins and NumPy's pure
 array functions may always be named: none of them reads or writes files, runs text, or reaches Python's internals.
 Anything else goes by import path, `package.module:name`, and is used only where the loader was told to allow it.
+
+Running a loaded graph must not do more than compute, so the few functions that reach further with the right arguments
+(`getattr`, `sorted` with a key) are checked where they are called, and are no values: a value may be called anywhere.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ from __future__ import annotations
 import builtins
 import functools
 import importlib
-import keyword
 import math
 import operator
 import re
@@ -23,6 +25,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from weft.graph._literals import is_variable
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE, Op
 from weft.ops._spec import Spec
@@ -57,11 +60,16 @@ intp uintp generic number integer signedinteger unsignedinteger inexact floating
 # Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
 _NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec)
 
+_NOT_HANDED_ON = (getattr, sorted, min, max, np.ndarray)
+
 _METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy
 cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze
 std sum swapaxes take to_device tolist trace transpose var view numpy requires_grad_ keys values items get"""
 
-_UNREADABLE = frozenset({"ctypes", "base"})  # attributes of arrays that lead to memory the array does not own
+# What a graph may read with getattr: facts about arrays and dtypes, parts of slices. Not `base`, `ctypes`, `flags`,
+# which lead to memory the array does not own, nor anything of frames, functions, graphs and modules.
+_ATTRIBUTES = """T mT shape ndim size dtype device itemsize nbytes strides real imag flat data grad requires_grad
+name kind char str start stop step"""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -139,7 +147,7 @@ class Allowed:
         if isinstance(allow, str) or callable(allow):
             allow = (allow,)
         self._paths: dict[str, Any] = {}
-        self.methods: set[str] = set()
+        self.methods: set[str] = set()  # and attributes to read
         for item in allow:
             if callable(item):
                 self._paths[f"{getattr(item, '__module__', None)}:{getattr(item, '__qualname__', None)}"] = item
@@ -164,6 +172,13 @@ class Allowed:
         if not _PATH.fullmatch(name):
             refuse(f"{_brief(name)} is neither a known function nor an import path")
         return self._import(name, refuse)
+
+    def check_value(self, value: Any, refuse: Refuse) -> None:
+        """Refuse a trusted function that must not be handed on: its calls are checked only where a file makes them."""
+        if any(value is function for function in _NOT_HANDED_ON):
+            path = f"{value.__module__}:{value.__qualname__}"
+            if path not in self._paths:
+                refuse(f"{path} is not safe in the hands of others, and handing it on was not allowed")
 
     def _import(self, path: str, refuse: Refuse) -> Any:
         if path not in self._paths:
@@ -192,8 +207,7 @@ def own_named_tuple(path: str) -> Any:
     if module.partition(".")[0] != "weft" or module not in sys.modules:
         return None
     found = getattr(sys.modules[module], name, None)
-    own = isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")
-    return found if own and found.__module__ == module else None
+    return found if _fields(found) and found.__module__ == module else None
 
 
 # Names that become part of generated code, or that reach into objects
@@ -201,7 +215,7 @@ def own_named_tuple(path: str) -> Any:
 
 def check_name(name: Any, refuse: Refuse) -> str:
     """A name for a variable."""
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or len(name) > _LONGEST_NAME:
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME or not is_variable(name):
         refuse(f"{_brief(name)} is not a name")
     return name
 
@@ -231,22 +245,46 @@ def check_method(name: Any, kwargs: Any, allowed: Iterable[str], refuse: Refuse)
     """The name of a method to call: one of an array that does nothing but compute."""
     if not isinstance(name, str) or (name not in _methods() and name not in allowed):
         refuse(f"method {_brief(name)} is not known to be a harmless method of arrays")
-    if name == "sort" and "key" in kwargs:
-        refuse("sort is called with a key, which would run whatever it is given")
+    if "key" in kwargs and name not in allowed:
+        refuse(f"{name} is called with a key, which would run whatever it is given")
 
 
-def check_call(target: Any, args: Any, kwargs: Any, refuse: Refuse) -> None:
-    """The arguments of the few trusted functions that could reach further than their own result."""
+def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | None, refuse: Refuse) -> None:
+    """The arguments of the few trusted functions that could reach further than their own result.
+
+    `allowed` has the attributes that may be read besides the usual ones; None is for who only writes a file.
+    """
     if target is getattr:
         name = args[1] if len(args) in (2, 3) and not kwargs else None
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             refuse("getattr is not called with one name that is known beforehand")
-        if name.startswith("_") or name in _UNREADABLE or callable(getattr(np.ndarray, name, None)):
-            refuse(f"getattr reads {name!r}, which is private or a method")
+        if name.startswith("_"):
+            refuse(f"getattr reads {name!r}, which is private")
+        if allowed is not None and name not in _attributes() and name not in allowed:
+            refuse(f"getattr reads {name!r}, which is not known to be a harmless attribute of arrays")
     elif any(target is function for function in (sorted, min, max)) and "key" in kwargs:
         refuse(f"{target.__name__} is called with a key, which would run whatever it is given")
     elif any(target is cls for cls in _NOT_CALLED):
         refuse(f"{target} is a type to be named, not a function to be called")
+
+
+def takes_types(op: str, target: Any) -> bool:
+    """Whether the arguments of a call are types to compare with."""
+    return op == "call_function" and (target is isinstance or target is issubclass)
+
+
+@functools.cache
+def _attributes() -> frozenset[str]:
+    """Those of arrays, and the fields of results that are several arrays, such as those of linalg.svd."""
+    found = {*_ATTRIBUTES.split()}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("weft.ops."):
+            found.update(field for value in vars(module).values() for field in _fields(value))
+    return frozenset(found)
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    return value._fields if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields") else ()
 
 
 @functools.cache

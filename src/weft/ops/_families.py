@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import NotDifferentiable
+from weft.errors import DtypeError, NotDifferentiable
 from weft.ops._op import TABLE, Op, Rule, Rules
-from weft.ops._spec import Spec, broadcast_shapes, is_complex, normalize_axes, shape_of
+from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of
 
 Derivative = Rule | NotDifferentiable
 
@@ -163,7 +163,7 @@ def op(
     vjp: Rules | Derivative,
     numpy: Sequence[Any] = (),
     linear: bool = False,
-    random: bool = False,
+    random: bool | Callable[..., bool] = False,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op outside the families; the function decorated evaluates it on arrays.
 
@@ -188,7 +188,7 @@ def op(
 
 
 def composite(
-    *, arrays: Sequence[str] = ("x",), numpy: Sequence[Any] = (), random: bool = False
+    *, arrays: Sequence[str] = ("x",), numpy: Sequence[Any] = (), random: bool | Callable[..., bool] = False
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare a function over other ops. Its shape rule and its derivatives are those of its body."""
 
@@ -242,7 +242,13 @@ def _pointwise(
     linear: bool = False,
 ) -> Op:
     def infer(*values: Any) -> Spec:
-        return Spec(broadcast_shapes(name, *map(shape_of, values)), pointwise_dtype(eval, *values))
+        shape = broadcast_shapes(name, *map(shape_of, values))
+        try:
+            return Spec(shape, pointwise_dtype(eval, *values))
+        except DtypeError:
+            raise
+        except TypeError:
+            raise DtypeError(f"{name}: not defined for {' and '.join(str(dtype_of(v)) for v in values)}") from None
 
     kind = inspect.Parameter.POSITIONAL_ONLY
     return Op(

@@ -40,7 +40,8 @@ class Op:
     `arrays` names the parameters that take arrays; `vjp` holds one rule for each of them, or the reason there is none.
     A rule is called as `rule(g, y, *arguments)`: the gradient of the result, the result, and every parameter of the op
     in order. It calls ops, never NumPy, so one rule serves eager gradients, graph gradients and gradients of gradients.
-    For an op with several results `g` and `y` are tuples.
+    For an op with several results `g` and `y` are tuples. `random` says whether calls draw random numbers, or tells it
+    from the arguments of a call: see `draws`.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Op:
         body: Callable[..., Any] | None = None,
         commutative: bool = False,
         linear: bool = False,
-        random: bool = False,
+        random: bool | Callable[..., bool] = False,
         domain: Any = None,
     ) -> None:
         self.name = self.__name__ = self.__qualname__ = name
@@ -75,6 +76,8 @@ class Op:
         self.domain = domain
         if signature is not None:
             self.__signature__ = signature
+        # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.
+        self._exactly = None if signature is None else _fixed_count(signature)
         _register(self)
 
     @cached_property
@@ -96,9 +99,11 @@ class Op:
                 if type(arg) not in _PLAIN:
                     handler = _handler(arg, handler)
         if handler is None:
+            if self._exactly is not None and (kwargs or len(args) != self._exactly):
+                self.bind(args, kwargs)
             try:
                 return self.eval(*args, **kwargs)
-            except (TypeError, ValueError, IndexError) as error:
+            except Exception as error:
                 clearer = self.explain(error, args, kwargs)
                 if clearer is error:
                     raise
@@ -124,10 +129,27 @@ class Op:
             arguments = zip(self.__signature__.parameters, self.bind(args, kwargs), strict=True)
             self.infer(*(spec_of(value) if name in self.arrays else value for name, value in arguments))
         except UnknownShape:
-            return error
+            return self.named(error)
         except Exception as clearer:
-            return clearer if isinstance(clearer, WeftError) or str(clearer).startswith(self.name) else error
-        return error
+            found = isinstance(clearer, WeftError) or str(clearer).startswith(self.name)
+            return clearer if found else self.named(error)
+        return self.named(error)
+
+    def named(self, error: Exception) -> Exception:
+        """An error of Python's or NumPy's own with the name of the op in front, unless an op is named there already."""
+        if isinstance(error, WeftError) or str(error).split(":")[0].split("(")[0] in _ops:
+            return error
+        kind = next((kind for kind in _KINDS if isinstance(error, kind)), None)
+        return error if kind is None else kind(f"{self.name}: {error}")
+
+    def draws(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether the call `self(*args, **kwargs)` draws random numbers; yes, where that depends on unknown values."""
+        if not callable(self.random):
+            return self.random
+        try:
+            return bool(self.random(*self.bind(args, kwargs)))
+        except TypeError:
+            return True
 
     def gradient(self, parameter: str, g: Any, y: Any, arguments: Sequence[Any]) -> Any:
         """Pull the gradient `g` of the result `y` back to one array parameter of the call `self(*arguments)`."""
@@ -214,10 +236,17 @@ def _register(op: Op) -> None:
         alias(function, op)
 
 
+def _fixed_count(signature: inspect.Signature) -> int | None:
+    """How many arguments every call has, where that is all there is to say of the parameters."""
+    kinds = {parameter.kind for parameter in signature.parameters.values()}
+    return len(signature.parameters) if kinds == {inspect.Parameter.POSITIONAL_ONLY} else None
+
+
 def _lookup(name: str) -> Op:
     return _ops[name]
 
 
+_KINDS = (np.linalg.LinAlgError, IndexError, ValueError, TypeError, OverflowError, ZeroDivisionError, AttributeError)
 _PLAIN = frozenset({np.ndarray, float, int, bool, complex, str, type(None), np.float64, np.int64, np.bool_, type})
 
 

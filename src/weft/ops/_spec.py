@@ -33,7 +33,13 @@ class Spec(Methods):
         self.dtype: np.dtype[Any] = np.dtype(dtype)
 
     def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return op.infer(*op.bind(args, kwargs))
+        try:
+            return op.infer(*op.bind(args, kwargs))
+        except Exception as error:
+            clearer = op.named(error)
+            if clearer is error:
+                raise
+            raise clearer from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and self.shape == other.shape and self.dtype == other.dtype
@@ -128,3 +134,8 @@ def normalize_axes(name: str, axis: int | Iterable[int] | None, ndim: int) -> tu
     if len(set(result)) != len(result):
         raise ShapeError(f"{name}: axis {axis} names a dimension twice")
     return result
+
+
+def axis_tuple(axis: Any) -> Any:
+    """Axes as NumPy takes them: a list as a tuple, all else as it is."""
+    return tuple(axis) if isinstance(axis, list) else axis

@@ -15,7 +15,7 @@ import numpy as np
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import Reals, composite, op, pointwise_dtype, unary
 from weft.ops._spec import Spec, normalize_axis, shape_of
-from weft.ops.elementwise import abs, sign
+from weft.ops.elementwise import abs, clip, negative
 from weft.ops.joining import split
 from weft.ops.logic import greater, less_equal, logical_and, where
 from weft.ops.manipulation import reshape
@@ -162,8 +162,8 @@ def gelu(input: Any, approximate: str = "none") -> Any:
 
 def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     x = _floating("softplus", x)
-    z = x * beta
-    return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
+    z = x * float(beta)
+    return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / float(beta))
 
 
 def _softplus_vjp(g: Any, y: Any, x: Any, beta: float, threshold: float) -> Any:
@@ -184,7 +184,7 @@ def _check_bounds(min_val: float, max_val: float) -> None:
 
 def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     _check_bounds(min_val, max_val)
-    return np.clip(_floating("hardtanh", x), min_val, max_val)
+    return np.clip(_floating("hardtanh", x), float(min_val), float(max_val))
 
 
 @op(
@@ -244,7 +244,7 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 @composite()
 def softmin(x: Any, axis: int = -1) -> Any:
     """exp(-x) divided by its sum along the axis."""
-    return softmax(-x, axis)
+    return softmax(negative(x), axis)
 
 
 @composite(arrays=("input",))
@@ -253,16 +253,19 @@ def relu6(input: Any) -> Any:
     return hardtanh(input, 0.0, 6.0)
 
 
+# A function of two branches that meet in 0 is the sum of both, each held at 0 where the other one counts: much faster
+# than choosing element by element. relu has slope 0 in 0 and clip slope 1, so the left branch counts there.
+
+
 @composite(arrays=("input",))
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     """The element where it is positive, a small multiple of it elsewhere."""
-    return where(greater(input, 0), input, input * negative_slope)
+    return relu(input) + clip(input, None, 0) * negative_slope
 
 
 def _exponential_tail(x: Any, scale: float, rate: float) -> Any:
-    """X where positive, scale * (exp(x * rate) - 1) elsewhere; the unused branch sees zeros, not overflow."""
-    positive = greater(x, 0)
-    return where(positive, x, scale * expm1(where(positive, 0, x) * rate))
+    """X where positive, scale * (exp(x * rate) - 1) elsewhere."""
+    return relu(x) + scale * expm1(clip(x, None, 0) * rate)
 
 
 @composite(arrays=("input",))
@@ -304,13 +307,13 @@ def tanhshrink(input: Any) -> Any:
 @composite(arrays=("input",))
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """Zero where the element is within lambd of zero, the element elsewhere."""
-    return where(less_equal(abs(input), lambd), 0, input)
+    return input * greater(abs(input), lambd)
 
 
 @composite(arrays=("input",))
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """Each element moved towards zero by lambd, no further than zero."""
-    return where(less_equal(abs(input), lambd), 0, input - lambd * sign(input))
+    return input - clip(input, -lambd, lambd)
 
 
 @composite(arrays=("input",))

@@ -101,7 +101,10 @@ def adaptive_max_indices(x: Any, output_size: Any) -> Any:
 
 
 def _adaptive_max(name: str, rank: int, input: Any, output_size: Any, return_indices: bool) -> Any:
-    indices = adaptive_max_indices(input, _output_size(name, space_of(name, input, rank), output_size))
+    space = space_of(name, input, rank)
+    if 0 in space:
+        raise ShapeError(f"{name}: an input of shape {shape_of(input)} has nothing to take a maximum of")
+    indices = adaptive_max_indices(input, _output_size(name, space, output_size))
     values = gather_positions(input, indices, rank)
     return (values, indices) if return_indices else values
 
@@ -191,6 +194,8 @@ def interpolate(
     factors: list[Any] = [None] * rank
     if size is None:
         factors = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * rank
+        if len(factors) != rank:
+            raise ShapeError(f"interpolate: scale_factor needs one number or {rank}, got {scale_factor}")
         size = tuple(int(n * f) for n, f in zip(space, factors, strict=True))
     size = _output_size("interpolate", space, size)
     if mode == "area":

@@ -44,7 +44,11 @@ def _check(query: Any, key: Any, value: Any) -> None:
         )
 
 
-@composite(arrays=("query", "key", "value", "attn_mask"), random=True)
+def _drops(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, *_: Any) -> bool:
+    return 0 < dropout_p < 1
+
+
+@composite(arrays=("query", "key", "value", "attn_mask"), random=_drops)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

@@ -53,6 +53,8 @@ def _working(dtype: np.dtype[Any], *operands: Any) -> list[np.ndarray]:
 def _spatial(
     name: str, space: Sequence[int], kernel: Sequence[int], stride: Any, padding: Any, dilation: Any
 ) -> tuple[int, ...]:
+    if any(k < 1 for k in kernel):
+        raise ShapeError(f"{name}: the kernel {tuple(kernel)} is empty")
     padded = tuple(n + lo + hi for n, (lo, hi) in zip(space, padding, strict=True))
     counts = tuple(map(window_count, padded, kernel, stride, dilation))
     if any(n < 1 for n in counts):
@@ -66,6 +68,8 @@ def _forward_shape(
 ) -> tuple[int, ...]:
     if len(xs) != len(ws) or len(ws) != len(stride) + 2:
         raise ShapeError(f"{name}: expected input and weight of {len(stride) + 2} dimensions, got {xs} and {ws}")
+    if groups < 1:
+        raise ShapeError(f"{name}: groups must be at least 1, got {groups}")
     if xs[1] != ws[1] * groups:
         raise ShapeError(
             f"{name}: input {xs} has {xs[1]} channels, weight {ws} with groups={groups} takes {ws[1] * groups}"
@@ -233,6 +237,8 @@ def _conv(
     name: str, rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     x = _batched(name, input, rank)
+    if weight.ndim != rank + 2:
+        raise ShapeError(f"{name}: expected a weight of {rank + 2} dimensions, got {weight.shape}")
     stride = sizes(name, "stride", stride, rank)
     dilation = sizes(name, "dilation", dilation, rank)
     padding = _padding(name, padding, weight.shape[2:], stride, dilation)
@@ -273,6 +279,8 @@ def _conv_transpose(
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         for n, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra, strict=True)
     )
+    if any(n < 1 for n in size):
+        raise ShapeError(f"{name}: nothing is left of the result: its space would be {size}")
     # What output_padding adds at the end is cropped again on the way forward, so the shapes agree for any stride.
     pairs = tuple((p, p - e) for p, e in zip(padding, extra, strict=True))
     _check_bias(name, bias, weight.shape[1] * groups)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ops._families import composite, op
+from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._op import TABLE, answers
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, shape_of, size_of
 from weft.ops.dtypes import astype
@@ -152,8 +152,11 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
 
 def _linspace_spec(start: Any, stop: Any, num: int, endpoint: Any, dtype: Any, device: Any) -> Spec:
     shape = broadcast_shapes("linspace", shape_of(start), shape_of(stop))
-    kind = np.result_type(dtype_of(start), dtype_of(stop), np.float64) if dtype is None else dtype
-    return Spec((num, *shape), kind)
+    return Spec((num, *shape), pointwise_dtype(_between, start, stop) if dtype is None else dtype)
+
+
+def _between(start: Any, stop: Any) -> Any:
+    return np.linspace(start, stop, 2)
 
 
 def _fractions(g: Any, num: int, endpoint: builtins.bool) -> Any:

@@ -15,6 +15,7 @@ from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.ops._families import composite, op
 from weft.ops._keys import indexed_shape, lone_mask, may_repeat
 from weft.ops._op import TABLE, alias, no_gradient
+from weft.ops._scatter import MANY, add_elements, add_slices, counted_from_front, long_slices
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.manipulation import add_along, reshape
 
@@ -163,7 +164,10 @@ def index_add(x: Any, key: Any, value: Any) -> Any:
     _check_added("index_add", x, value)
     result = np.array(x)
     value = _trimmed("index_add", result.shape, key, value)
-    if may_repeat("index_add", key):
+    slices = long_slices(result, key)
+    if slices is not None:
+        add_slices("index_add", result, *slices, value)
+    elif may_repeat("index_add", key):
         np.add.at(result, key, value)
     else:
         result[key] = np.add(result[key], value, dtype=result.dtype, casting="same_kind")
@@ -264,10 +268,14 @@ def _scatter_shape(x: Any, indices: Any, values: Any, axis: Any = -1) -> Spec:
 def scatter_add(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any:
     """The array with values added at the elements that indices name along an axis; one named twice receives both."""
     _check_added("scatter_add", x, values)
-    result = np.array(x)
-    flat = result.reshape(-1) if axis is None else result
-    _, at = _along("scatter_add", result, indices, axis)
-    np.add.at(flat, _along_key(flat.shape, np.asarray(indices), at), values)
+    result = np.array(x, order="C")
+    shape = (result.size,) if axis is None else result.shape
+    part, at = _along("scatter_add", result, indices, axis)
+    if size_of(part) < MANY:
+        np.add.at(result.reshape(shape), _along_key(shape, np.asarray(indices), at), values)
+    else:
+        index = counted_from_front("scatter_add", np.asarray(indices), at, shape[at])
+        add_elements(result, shape, at, np.broadcast_to(index, part), values)
     return result
 
 

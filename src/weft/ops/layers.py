@@ -14,16 +14,13 @@ from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, dtype_of, normalize_axes, normalize_axis, shape_of
 from weft.ops.contraction import einsum
 from weft.ops.creation import full
-from weft.ops.elementwise import abs
 from weft.ops.indexing import index_add
 from weft.ops.linalg import matmul, matrix_transpose
+from weft.ops.linalg_solvers import vector_norm
 from weft.ops.logic import equal, less, where
 from weft.ops.losses import class_indices
 from weft.ops.manipulation import expand_dims
 from weft.ops.padding import pad as pad_all
-from weft.ops.reductions import max as max_along
-from weft.ops.reductions import sum as sum_along
-from weft.ops.transcendental import sqrt
 
 __all__ = [
     "alpha_dropout",
@@ -134,7 +131,12 @@ def _dropped(name: str, x: Any, p: float, training: bool, axes: tuple[int, ...] 
     return x * bernoulli_mask(x, 1 - p, axes) * (1 / (1 - p))
 
 
-@composite(arrays=("input",), random=True)
+def _drops(input: Any, p: float, training: bool) -> bool:
+    """Whether dropout draws numbers: not outside training, nor where all elements are kept or none is."""
+    return training and 0 < p < 1
+
+
+@composite(arrays=("input",), random=_drops)
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Zero elements with probability p and scale the others by 1 / (1 - p); the input itself when not training."""
     return _dropped("dropout", input, p, training)
@@ -146,19 +148,19 @@ def _channels_dropped(name: str, rank: int, x: Any, p: float, training: bool) ->
     return _dropped(name, x, p, training, tuple(range(-rank, 0)))
 
 
-@composite(arrays=("input",), random=True)
+@composite(arrays=("input",), random=_drops)
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Dropout of whole channels of (batch, channels, length)."""
     return _channels_dropped("dropout1d", 1, input, p, training)
 
 
-@composite(arrays=("input",), random=True)
+@composite(arrays=("input",), random=_drops)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Dropout of whole channels of (batch, channels, height, width)."""
     return _channels_dropped("dropout2d", 2, input, p, training)
 
 
-@composite(arrays=("input",), random=True)
+@composite(arrays=("input",), random=_drops)
 def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Dropout of whole channels of (batch, channels, depth, height, width)."""
     return _channels_dropped("dropout3d", 3, input, p, training)
@@ -167,7 +169,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Any:
 _SELU_FLOOR = -1.6732632423543772 * 1.0507009873554805
 
 
-@composite(arrays=("input",), random=True)
+@composite(arrays=("input",), random=_drops)
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:
     """Dropout for selu networks: dropped elements take selu's lower limit, and mean and variance are restored."""
     if not 0 <= p <= 1:
@@ -180,23 +182,10 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:
     return scale * where(bernoulli_mask(input, 1 - p), input, _SELU_FLOOR) - scale * _SELU_FLOOR * p
 
 
-def _norm(x: Any, p: float, axis: int) -> Any:
-    """The p-norm along an axis, with a derivative of zero where it is zero."""
-    size = abs(x)
-    if p == math.inf:
-        return max_along(size, axis=axis, keepdims=True)
-    if p == 1:
-        return sum_along(size, axis=axis, keepdims=True)
-    total = sum_along(size * size if p == 2 else size**p, axis=axis, keepdims=True)
-    zero = equal(total, 0)
-    safe = where(zero, 1, total)
-    return where(zero, 0, sqrt(safe) if p == 2 else safe ** (1 / p))
-
-
 @composite(arrays=("input",))
 def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     """Divide by the p-norm along the axis, or by eps where the norm is smaller."""
-    norm = _norm(input, p, axis)
+    norm = vector_norm(input, axis=axis, keepdims=True, ord=p)
     return input / where(less(norm, eps), eps, norm)
 
 

@@ -21,7 +21,7 @@ from weft.ops._matrices import (
     stack_shapes,
 )
 from weft.ops._op import TABLE, no_gradient
-from weft.ops._spec import Spec, dtype_of, is_complex, normalize_axes, shape_of
+from weft.ops._spec import Spec, axis_tuple, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of
 from weft.ops.linalg import linalg_trace, matmul, matrix_transpose
 
 __all__ = [
@@ -228,14 +228,21 @@ def _pinv_rule(g: Any, y: Any, x: Any, rtol: Any) -> Any:
 def pinv(x: Any, /, rtol: Any = None) -> Any:
     """Moore-Penrose pseudo-inverse of each matrix; singular values below rtol times the largest count as zero."""
     x = np.asarray(x)
+    x = x.astype(inexact("pinv", x), copy=False)
     if rtol is None:
-        rtol = max(x.shape[-2:], default=1) * np.finfo(inexact("pinv", x)).eps
+        rtol = max(x.shape[-2:], default=1) * np.finfo(x.dtype).eps
     return np.linalg.pinv(x, rtol)
+
+
+def _rank_spec(x: Any, rtol: Any) -> Spec:
+    inexact("matrix_rank", x)
+    stack = broadcast_shapes("matrix_rank", matrix_shape("matrix_rank", x)[:-2], () if rtol is None else shape_of(rtol))
+    return Spec(stack, np.dtype(np.intp))
 
 
 @op(
     arrays=("x",),
-    infer=lambda x, rtol: Spec(matrix_shape("matrix_rank", x)[:-2], np.dtype(np.intp)),
+    infer=_rank_spec,
     vjp=no_gradient("matrix_rank: the rank is an integer"),
     numpy=(np.linalg.matrix_rank,),
 )
@@ -265,11 +272,6 @@ def matrix_power(x: Any, n: int, /) -> Any:
     return result
 
 
-def _unit(x: Any, size: Any) -> Any:
-    """The quotient x / |x|, and 0 where x is 0."""
-    return x / ops.where(ops.equal(size, 0), 1.0, size) if is_complex(x) else ops.sign(x)
-
-
 def _norm_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool, ord: Any) -> Any:
     """The gradient of a vector norm; at kinks the subgradient that shares evenly among ties and is 0 at 0."""
     if ord == 0:
@@ -281,22 +283,22 @@ def _norm_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool, ord: Any) -> A
     if ord == 2:
         return x * ops.where(flat, 0.0, g / ops.where(flat, 1.0, y))
     if ord == 1:
-        return g * _unit(x, size)
+        return g * ops.sign(x)
     if abs(ord) == math.inf:
         hit = ops.equal(size, y)
         count = ops.sum(ops.astype(hit, y.dtype), axis=axis, keepdims=True)
-        return ops.where(hit, g / count, 0.0) * _unit(x, size)
+        return ops.where(hit, g / count, 0.0) * ops.sign(x)
     # x / |x| (|x| / y)^(p - 1): a ratio of sizes, so that neither power overflows.
     zero = ops.equal(size, 0)
     ratio = ops.where(zero, 1.0, size) / ops.where(flat, 1.0, y)
-    return ops.where(ops.logical_or(zero, flat), 0.0, g * ratio ** (ord - 1)) * _unit(x, size)
+    return ops.where(ops.logical_or(zero, flat), 0.0, g * ratio ** (ord - 1)) * ops.sign(x)
 
 
 @reduction(vjp=_norm_rule, numpy=(np.linalg.vector_norm,))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Norm of vectors along the given axes: 2, 1, inf, -inf, 0 (how many are not zero) or any p."""
     with np.errstate(divide="ignore"):  # a negative p of a zero is meant to give infinity, and the norm 0
-        return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+        return np.linalg.vector_norm(x, axis=axis_tuple(axis), keepdims=keepdims, ord=ord)
 
 
 @composite(numpy=(np.linalg.matrix_norm,))

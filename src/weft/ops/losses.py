@@ -15,6 +15,7 @@ from weft.ops.activation import log_sigmoid, log_softmax
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import abs, maximum
 from weft.ops.indexing import take, take_along_axis
+from weft.ops.linalg_solvers import vector_norm
 from weft.ops.logic import equal, greater, less, less_equal, not_equal, where
 from weft.ops.manipulation import expand_dims, reshape, squeeze
 from weft.ops.reductions import mean, sum
@@ -44,14 +45,15 @@ __all__ = [
 ]
 
 
-def _reduce(name: str, loss: Any, reduction: str) -> Any:
+def _reduce(name: str, loss: Any, reduction: str, *others: str) -> Any:
     if reduction == "none":
         return loss
     if reduction == "mean":
         return mean(loss)
     if reduction == "sum":
         return sum(loss)
-    raise ValueError(f"{name}: reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    names = ", ".join(map(repr, ("none", "mean", *others)))
+    raise ValueError(f"{name}: reduction must be {names} or 'sum', got {reduction!r}")
 
 
 def _same_shape(name: str, input: Any, target: Any) -> None:
@@ -170,10 +172,13 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
     """Squared difference over 2 beta below beta, absolute difference less beta / 2 above."""
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
-    size = abs(input - target)
+    difference = input - target
+    size = abs(difference)
     if beta == 0:
         return _reduce("smooth_l1_loss", size, reduction)
-    return _reduce("smooth_l1_loss", where(less(size, beta), size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+    # The square is of the difference: that of its size would lose the second derivative at 0.
+    near = difference * difference * (0.5 / beta)
+    return _reduce("smooth_l1_loss", where(less(size, beta), near, size - 0.5 * beta), reduction)
 
 
 @composite(arrays=("input", "target"))
@@ -181,8 +186,9 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     """Half the squared difference up to delta, growing linearly above."""
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
-    size = abs(input - target)
-    loss = where(less_equal(size, delta), size * size * 0.5, delta * (size - 0.5 * delta))
+    difference = input - target
+    size = abs(difference)
+    loss = where(less_equal(size, delta), difference * difference * 0.5, delta * (size - 0.5 * delta))
     return _reduce("huber_loss", loss, reduction)
 
 
@@ -250,7 +256,7 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
         loss = where(positive, target * log(where(positive, target, 1)), 0) - target * input
     if reduction == "batchmean":
         return sum(loss) / shape_of(input)[0]
-    return _reduce("kl_div", loss, reduction)
+    return _reduce("kl_div", loss, reduction, "batchmean")
 
 
 def _safe_sqrt(x: Any) -> Any:
@@ -300,13 +306,7 @@ def soft_margin_loss(input: Any, target: Any, *, reduction: str = "mean") -> Any
 @composite(arrays=("x1", "x2"))
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Any:
     """The p-norm of x1 - x2 + eps over the last dimension."""
-    size = abs(x1 - x2 + eps)
-    if p == 2:
-        return _safe_sqrt(sum(size * size, axis=-1, keepdims=keepdim))
-    if p == 1:
-        return sum(size, axis=-1, keepdims=keepdim)
-    total = sum(size**p, axis=-1, keepdims=keepdim)
-    return total ** (1 / p)
+    return vector_norm(x1 - x2 + eps, axis=-1, keepdims=keepdim, ord=p)
 
 
 @composite(arrays=("anchor", "positive", "negative"))

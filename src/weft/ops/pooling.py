@@ -284,6 +284,7 @@ def _square(value: Any) -> tuple[Any, int]:
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Every window as a column: (batch, channels, *space) to (batch, channels * taps, windows)."""
     kernel, rank = _square(kernel_size)
+    kernel = sizes("unfold", "kernel_size", kernel, rank)
     space_of("unfold", input, rank)
     steps, spread = sizes("unfold", "stride", stride, rank), sizes("unfold", "dilation", dilation, rank)
     pads = sizes("unfold", "padding", padding, rank, least=0)
@@ -299,13 +300,14 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """The transpose of unfold: columns (batch, channels * taps, windows) added up in *output_size."""
     kernel, rank = _square(kernel_size)
+    kernel = sizes("fold", "kernel_size", kernel, rank)
     size = sizes("fold", "output_size", output_size, rank)
     steps, spread = sizes("fold", "stride", stride, rank), sizes("fold", "dilation", dilation, rank)
     pads = sizes("fold", "padding", padding, rank, least=0)
     padded = tuple(n + 2 * p for n, p in zip(size, pads, strict=True))
     counts, taps = _counts("fold", padded, kernel, steps, spread), size_of(kernel)
-    *batch, rows, columns = shape_of(input)
-    if len(batch) > 1 or rows % taps or columns != size_of(counts):
+    *batch, rows, columns = (1, 1, *shape_of(input))[-max(len(shape_of(input)), 2) :]
+    if len(shape_of(input)) not in (2, 3) or rows % taps or columns != size_of(counts):
         raise ShapeError(
             f"fold: expected (batch, channels * {taps}, {size_of(counts)}), got {shape_of(input)}",
             help=f"output_size {size} has {counts} windows of {kernel}",

@@ -13,7 +13,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ops._families import composite, conj, op, reduced_shape, reduction
 from weft.ops._op import no_gradient
-from weft.ops._spec import Spec, dtype_of, normalize_axes, shape_of, size_of
+from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axes, shape_of, size_of
 from weft.ops.cumulative import cumulative_prod
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import divisor, real
@@ -59,7 +59,7 @@ def count(x: Any, axis: Any) -> int:
 @reduction(numpy=(np.sum,), linear=True, vjp=lambda g, y, x, axis, dtype, keepdims: spread(g, x, axis))
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Any:
     """Sum of the elements along the given axes."""
-    return np.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return np.sum(x, axis=axis_tuple(axis), dtype=dtype, keepdims=keepdims)
 
 
 def _prod(g: Any, y: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
@@ -80,7 +80,7 @@ def _prod(g: Any, y: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:
 @reduction(numpy=(np.prod,), vjp=_prod)
 def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Any:
     """Product of the elements along the given axes."""
-    return np.prod(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return np.prod(x, axis=axis_tuple(axis), dtype=dtype, keepdims=keepdims)
 
 
 @reduction(
@@ -88,7 +88,7 @@ def prod(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = 
 )
 def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Any:
     """Arithmetic mean of the elements along the given axes."""
-    return np.mean(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return np.mean(x, axis=axis_tuple(axis), dtype=dtype, keepdims=keepdims)
 
 
 def _variance(x: Any, axis: Any, dtype: Any, correction: float, keepdims: builtins.bool, ddof: float | None) -> Any:
@@ -141,7 +141,7 @@ def std(
 @reduction(vjp=lambda g, y, x, axis, keepdims: spread(g, x, axis) * conj(exp_share(spread(y, x, axis), x)))
 def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """Logarithm of the sum of exponentials along the given axes, without overflow."""
-    x = np.asarray(x)
+    x, axis = np.asarray(x), axis_tuple(axis)
     kind = x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64)
     wide = x.astype(np.float32 if kind == np.float16 else kind, copy=False)
     top = np.max(wide.real, axis=axis, keepdims=True, initial=-np.inf)
@@ -156,8 +156,8 @@ def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
 
 def _extreme(lost: Any, g: Any, y: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     """Elements that attain the extreme share its gradient evenly; all of them do where it is NaN."""
-    winners = count(x, axis) - sum(astype(lost, dtype_of(y)), axis, keepdims=keepdims)
-    return where(lost, 0, spread(g / winners, x, axis))
+    winners = count(x, axis) - sum(lost, axis, keepdims=keepdims)  # counted in integers: a float16 ends at 2048
+    return where(lost, 0, spread(g / astype(winners, dtype_of(y)), x, axis))
 
 
 def _position(name: str) -> Any:
@@ -172,13 +172,13 @@ def _position(name: str) -> Any:
 @reduction(numpy=(np.max, np.amax), vjp=lambda g, y, x, *how: _extreme(less(x, spread(y, x, how[0])), g, y, x, *how))
 def max(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """The largest element along the given axes, NaN if one is NaN."""
-    return np.max(x, axis=axis, keepdims=keepdims)
+    return np.max(x, axis=axis_tuple(axis), keepdims=keepdims)
 
 
 @reduction(numpy=(np.min, np.amin), vjp=lambda g, y, x, *how: _extreme(greater(x, spread(y, x, how[0])), g, y, x, *how))
 def min(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """The smallest element along the given axes, NaN if one is NaN."""
-    return np.min(x, axis=axis, keepdims=keepdims)
+    return np.min(x, axis=axis_tuple(axis), keepdims=keepdims)
 
 
 @op(arrays=("x",), infer=_position("argmax"), vjp=_counted, numpy=(np.argmax,))
@@ -199,16 +199,16 @@ def argmin(x: Any, axis: int | None = None, *, keepdims: builtins.bool = False) 
 @reduction(numpy=(np.all,), vjp=_boolean)
 def all(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """Whether every element along the given axes is true (not zero)."""
-    return np.all(x, axis=axis, keepdims=keepdims)
+    return np.all(x, axis=axis_tuple(axis), keepdims=keepdims)
 
 
 @reduction(numpy=(np.any,), vjp=_boolean)
 def any(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """Whether at least one element along the given axes is true (not zero)."""
-    return np.any(x, axis=axis, keepdims=keepdims)
+    return np.any(x, axis=axis_tuple(axis), keepdims=keepdims)
 
 
 @reduction(numpy=(np.count_nonzero,), vjp=_counted)
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: builtins.bool = False) -> Any:
     """How many elements along the given axes are not zero."""
-    return np.asarray(np.count_nonzero(x, axis=axis, keepdims=keepdims), np.intp)
+    return np.asarray(np.count_nonzero(x, axis=axis_tuple(axis), keepdims=keepdims), np.intp)

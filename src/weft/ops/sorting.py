@@ -46,6 +46,7 @@ def argsort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: 
     x = np.asarray(x)
     if axis is None:
         x, axis = x.reshape(-1), 0
+    normalize_axis("argsort", axis, x.ndim)
     if not descending:
         return np.argsort(x, axis, kind="stable")
     # Sorting backwards and reading backwards keeps equal elements in their order.

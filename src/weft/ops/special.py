@@ -82,7 +82,7 @@ _FAR32 = (
 )
 _LAST = 28.0  # erfc is 0 in float64 from here on
 _FEW = 64  # up to here a call for each element costs less than the hundred calls for a block
-_BLOCK = 8192  # elements at a time, so that a block and its temporaries stay in the cache
+_BLOCK = 16384  # elements at a time, so that a block and its temporaries stay in the cache
 
 
 def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
@@ -106,25 +106,35 @@ def _tail(x: Any) -> Any:
     return gauss * (_horner(_FAR32 if x.dtype == np.float32 else _FAR64, (x - 3) / (x + 3)) / (1 + 2 * x))
 
 
+# Both parts are worked out for every element, each within its own bounds, and multiplied by whether it counts: that
+# takes a fraction of the time of picking elements and putting them back. Both are finite, so 0 times one is 0.
+
+
 def _erf_block(x: Any) -> Any:
     size = np.abs(x)
     near = size < 1
-    far = ~near
-    y = np.empty_like(x)
-    y[near] = _center(x[near])
-    y[far] = np.copysign(1 - _tail(size[far]), x[far])
-    return y
+    center = _center(np.clip(x, -1, 1))
+    if near.all():
+        return center
+    center *= near
+    tail = np.copysign(1 - _tail(np.maximum(size, 1)), x)
+    tail *= ~near
+    return center + tail
 
 
 def _erfc_block(x: Any) -> Any:
     size = np.abs(x)
     near = size < 0.5
-    far = ~near
-    y = np.empty_like(x)
-    y[near] = 1 - _center(x[near])
-    tail = _tail(size[far])
-    y[far] = np.where(x[far] < 0, 2 - tail, tail)
-    return y
+    center = 1 - _center(np.clip(x, -0.5, 0.5))
+    if near.all():
+        return center
+    center *= near
+    tail = _tail(np.maximum(size, 0.5))
+    left = x < 0
+    tail *= 1 - 2 * left.astype(x.dtype)  # 2 - tail on the left
+    tail += 2 * left.astype(x.dtype)
+    tail *= ~near
+    return center + tail
 
 
 def _real_function(name: str, block: Callable[[Any], Any], one: Callable[[float], float]) -> Callable[[Any], Any]:

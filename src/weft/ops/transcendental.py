@@ -62,12 +62,13 @@ _UNIT = Reals(-0.9, 0.9)
 
 
 def _pow_base(g: Any, y: Any, base: Any, exponent: Any) -> Any:
-    """The slope x2 * x1**(x2 - 1), without 0 * inf where the exponent is 0 and the base too."""
+    """The slope x2 * x1**(x2 - 1), without 0 * inf where both are 0."""
     if isinstance(exponent, (int, float, complex)):
         if exponent == 0:
             return 0
         return g * conjugate_of(exponent * (base if exponent == 2 else pow(base, exponent - 1)))
-    return g * conjugate_of(exponent * pow(base, where(equal(exponent, 0), 1, exponent - 1)))
+    origin = logical_and(equal(base, 0), equal(exponent, 0))
+    return g * conjugate_of(exponent * pow(base, where(origin, 1, exponent - 1)))
 
 
 def _pow_exponent(g: Any, y: Any, base: Any, exponent: Any) -> Any:
@@ -82,9 +83,18 @@ def exp_share(y: Any, mine: Any) -> Any:
     return exp(where(infinite, minimum(mine, 0), mine) - where(infinite, 0, y))
 
 
+def _power(x1: Any, x2: Any) -> Any:
+    """NumPy's power, and products for the exponents 3 and 4, for which it calls pow for each element."""
+    if type(x2) is int and x2 in (3, 4) and type(x1) is np.ndarray and x1.dtype.kind in "fc":
+        square = x1 * x1
+        return square * x1 if x2 == 3 else square * square
+    return np.power(x1, x2)
+
+
 pow = binary(
     "pow",
-    eval=np.power,
+    eval=_power,
+    numpy=(np.power,),
     vjp=(_pow_base, _pow_exponent),
     domain=(_POSITIVE, Reals(-2, 3)),
     doc="x1 raised to the power x2, element by element.",
