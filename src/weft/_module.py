@@ -24,7 +24,7 @@ from weft.errors import StateError
 
 Self = TypeVar("Self", bound="Module")
 
-_KINDS = ("_parameters", "_buffers", "_modules")
+_KINDS = ("_modules", "_parameters", "_buffers")  # most reads are of submodules
 
 
 class LoadReport(NamedTuple):

@@ -23,7 +23,9 @@ from weft import nn
         (["b_2", "b", "b"], ["b_2", "b", "b_3"]),
         (["sum", "sum", "sum_1"], ["sum_1", "sum_2", "sum_3"]),
         (["", ""], ["_unnamed", "_unnamed_1"]),
+        (["a_" + "9" * 5000] * 2, ["a_" + "9" * 5000, "a_" + "9" * 5000 + "_1"]),
     ],
+    ids=lambda names: "-".join(names)[:20],
 )
 def test_the_next_number(asked: list[str], given: list[str]) -> None:
     graph = weft.Graph()

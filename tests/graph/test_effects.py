@@ -47,8 +47,39 @@ def test_random_ops() -> None:
     drawing = [op for op in TABLE.values() if op.random]
     assert drawing
     for op in drawing:
-        assert call(op).is_impure()
-        assert not call(op).is_impure(impure_random=False)
+        switch = {"training": True} if "training" in op.__signature__.parameters else {}
+        assert call(op, **switch).is_impure()
+        assert not call(op, **switch).is_impure(impure_random=False)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs", "draws"),
+    [
+        (weft.dropout, (), {}, True),
+        (weft.dropout, (0.5, False), {}, False),
+        (weft.dropout, (), {"p": 0.0}, False),
+        (weft.dropout, (), {"p": 1.0}, False),
+        (weft.dropout2d, (), {"training": False}, False),
+        (weft.alpha_dropout, (), {}, False),
+        (weft.alpha_dropout, (), {"training": True}, True),
+        (weft.scaled_dot_product_attention, (1, 2), {}, False),
+        (weft.scaled_dot_product_attention, (1, 2), {"dropout_p": 0.1}, True),
+        (weft.bernoulli_mask, (0.5,), {}, True),
+    ],
+)
+def test_random_ops_by_call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], draws: bool) -> None:
+    node = call(op, *args, **kwargs)
+    assert node.is_impure() == draws
+    assert not node.is_impure(impure_random=False)
+
+
+def test_random_ops_with_unknown_parameters_may_draw() -> None:
+    graph = weft.Graph()
+    x, unknown = graph.placeholder("x"), graph.placeholder("unknown")
+    assert graph.call_function(weft.dropout, (x, unknown)).is_impure()
+    assert graph.call_function(weft.dropout, (x, 0.5, unknown)).is_impure()
+    assert not graph.call_function(weft.dropout, (x, 0.0, unknown)).is_impure()
+    assert graph.call_function(weft.scaled_dot_product_attention, (x, x, x, None, unknown)).is_impure()
 
 
 def test_writing_into_an_argument() -> None:

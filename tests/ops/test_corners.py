@@ -147,6 +147,24 @@ def test_axes_in_a_list(name: str) -> None:
     assert np.array_equal(TABLE[name](x, [0, -1]), TABLE[name](x, (0, 2)))
 
 
+def test_pad_by_nothing_is_a_copy() -> None:
+    x = np.ones(3)
+    for mode in ("constant", "reflect", "edge", "wrap"):
+        assert not np.shares_memory(weft.pad(x, 0, mode), x)
+
+
+def test_norms_of_half_floats_do_not_overflow() -> None:
+    x = np.array([300.0, 400.0], np.float16)
+    norm = weft.linalg.vector_norm(x)
+    assert norm == 500
+    assert norm.dtype == np.float16
+    np.testing.assert_allclose(F.normalize(x, dim=0), [0.6, 0.8], rtol=1e-3)
+
+
+def test_logsumexp_with_infinity_does_not_warn() -> None:
+    assert weft.logsumexp(np.array([np.inf, 1000.0])) == np.inf
+
+
 def test_argsort_of_a_number_is_refused_like_sort() -> None:
     for op in (weft.sort, weft.argsort):
         with pytest.raises(ShapeError, match=f"{op.name}: axis -1 is out of range for an array of 0 dimensions"):
@@ -210,6 +228,17 @@ def test_scatter_add_along_each_axis(order: Any) -> None:
         weft.scatter_add(x, np.full((4, 5, 1), 7), 1.0)
 
 
+@pytest.mark.parametrize("lay", [np.asfortranarray, lambda x: x[::-1, ::-1].copy()[::-1, ::-1]])
+def test_index_update_keeps_the_last_value_however_arrays_lie_in_memory(lay: Any) -> None:
+    key, value = np.array([[0, 1], [1, 0]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert np.array_equal(weft.index_update(np.zeros(3), lay(key), lay(value)), [4.0, 3.0, 0.0])
+    laid, back = Traced(value), Traced(value)
+    laid.data = lay(value)
+    for each in (laid, back):
+        (found,) = gradients(weft.sum(weft.index_update(np.zeros(3), (lay(key),), each)), [each])
+        assert np.array_equal(found.data, [[0.0, 0.0], [1.0, 1.0]])
+
+
 @pytest.mark.parametrize("exponent", [3, 4])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.complex64])
 def test_small_powers(exponent: int, dtype: Any) -> None:
@@ -254,7 +283,7 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
     (
         lambda x: F.conv2d(np.ones((1, 1, 4, 4)), np.ones((1, 1, 3))),
         ShapeError,
-        r"conv2d: expected a weight of 4 dimensions, got \(1, 1, 3\)",
+        r"conv2d: expected input and weight of 4 dimensions, got \(1, 1, 4, 4\) and \(1, 1, 3\)",
     ),
     (
         lambda x: F.conv1d(np.ones((1, 1, 4)), np.ones((1, 1, 2)), groups=0),

@@ -15,6 +15,7 @@ arguments. So any number of threads trace at the same time.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import itertools
 import math
@@ -80,6 +81,9 @@ class Tracer(TracerBase):
         function = self._start(root)
         self.graph = Graph(tracer_cls=type(self))
         token = current_tracer.set(self)
+        # Nodes all live on: a garbage collector that keeps walking them as they grow in number finds nothing.
+        collecting = gc.isenabled()
+        gc.disable()
         self._boundary = sys._getframe()
         try:
             arguments, signature = placeholders_for(self, function, concrete_args)
@@ -90,6 +94,8 @@ class Tracer(TracerBase):
         finally:
             self._boundary = self._outer = self._module_stack = None
             current_tracer.reset(token)
+            if collecting:
+                gc.enable()
         return self.graph
 
     def _start(self, root: Any) -> Callable[..., Any]:

@@ -41,7 +41,8 @@ class Graph:
         self._tracer_cls = tracer_cls
         self._tracer_extras = tracer_extras
         self._root = Node(self, "", "root", "", (), {})
-        self._before = self._root  # new nodes are placed before this one
+        self._before = self._root  # new nodes are placed before this one,
+        self._after: Node | None = None  # or right after this one where it is set
         self._len = 0
         self._names = Names()
         self._candidates: dict[Any, str] = {}  # target → the name to try; spares working it out for every node
@@ -100,7 +101,7 @@ class Graph:
                 name = candidate_name(target)
         node = Node(self, self._names.create(name), op, target, args or (), kwargs or {}, type_expr)
         # The common case of `_place`, without its checks: a new node at the end of the list.
-        before = self._before
+        before = self._before if self._after is None else self._after._next
         if before is self._root:
             last = before._prev
             node._prev, node._next = last, before
@@ -190,11 +191,14 @@ class Graph:
     # Editing
 
     def inserting_before(self, n: Node | None = None) -> AbstractContextManager[None]:
-        """Place new nodes before `n`, inside a `with` or from now on; before the first node where None."""
-        return self._insert_at("inserting_before", self._root._next if n is None else n)
+        """Place new nodes before `n`, inside a `with` or from now on; each at the very beginning where None."""
+        return self._insert_at("inserting_before", self._root if n is None else n, after=n is None)
 
     def inserting_after(self, n: Node | None = None) -> AbstractContextManager[None]:
-        """Place new nodes after `n`, in the order they are made; at the end where None."""
+        """Place each new node right after `n`, so that the last one made comes first; at the end where None.
+
+        This is torch.fx's rule. To have several follow one another, insert before `n.next`.
+        """
         return self._insert_at("inserting_after", self._root if n is None else n, after=n is not None)
 
     def erase_node(self, to_erase: Node) -> None:
@@ -210,6 +214,8 @@ class Graph:
             )
         if self._before is to_erase:
             self._before = to_erase._next
+        if self._after is to_erase:
+            self._after = to_erase._prev
         self._forget(to_erase)
         self._unlink(to_erase)
         to_erase._let_go()
@@ -372,23 +378,28 @@ class Graph:
             raise GraphError(f"{verb}: {node.name} belongs to another graph")
         if node._erased:
             raise GraphError(f"{verb}: {node.name} has been erased")
-        point = InsertPoint(self, self._before)
-        self._before = node._next if after else node
+        point = InsertPoint(self, self._before, self._after)
+        self._before, self._after = (self._root, node) if after else (node, None)
         return point
 
 
 class InsertPoint(AbstractContextManager[None]):
     """Restores the insertion point when its `with` block ends."""
 
-    def __init__(self, graph: Graph, previous: Node) -> None:
+    def __init__(self, graph: Graph, before: Node, after: Node | None) -> None:
         self._graph = graph
-        self._previous = previous
+        self._point = before, after
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *exc: object) -> None:
-        self._graph._before = self._previous
+        before, after = self._point
+        while before._erased:
+            before = before._next
+        while after is not None and after._erased:
+            after = after._prev
+        self._graph._before, self._graph._after = before, after
 
 
 class NodeList(Sequence[Node]):

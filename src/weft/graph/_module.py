@@ -245,12 +245,17 @@ def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> No
     """Give a module everything the graph refers to, under the same dotted names; the things themselves are shared."""
     used = {node.target: node for node in graph.nodes if node.op in ("get_attr", "call_module")}
     owners = {"": to}
+    sources: dict[str, Any] = {"": root}
     # Of a dict, shorter names first, so that `block` is there before `block.weight` is put in it. What a module holds
     # keeps the order in which the graph uses it: a `block` that comes later has the same `weight`.
     for target in sorted(used, key=lambda name: name.count(".")) if isinstance(root, Mapping) else used:
-        value, persistent = _find(root, graph, target, used[target])
         path, _, name = target.rpartition(".")
         owner = owners[path] if path in owners else _owner(owners, path)
+        child = _submodule(sources, path, name)
+        if child is not None:
+            owner._modules[name] = child
+            continue
+        value, persistent = _find(root, graph, target, used[target])
         if isinstance(value, Module):
             if owner._modules.get(name) is not value:
                 owner._claim(name, "_modules")[name] = value
@@ -260,6 +265,15 @@ def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> No
             owner.register_buffer(name, value, persistent)
         else:
             setattr(owner, name, value)
+
+
+def _submodule(sources: dict[str, Any], path: str, name: str) -> Module | None:
+    """A submodule of the root, without the search that other attributes need; None for anything else."""
+    if path not in sources:
+        above, _, last = path.rpartition(".")
+        sources[path] = _submodule(sources, above, last)
+    held = getattr(sources[path], "_modules", None)
+    return None if held is None else held.get(name)
 
 
 def _owner(owners: dict[str, Module], path: str) -> Module:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
-_NUMBERED = re.compile(r"(.+)_(\d+)$")
+_NUMBERED = re.compile(r"(.+)_(\d{1,18})$")  # more digits than that are part of the name
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "self", "inf", "nan", "NoneType"})
 

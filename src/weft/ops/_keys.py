@@ -56,6 +56,13 @@ def may_repeat(name: str, key: Any) -> bool:
     return any(isinstance(p, Selector) and not p.mask and p.shape != () for p in selectors(name, key))
 
 
+def in_order(key: Any) -> Any:
+    """The key with its arrays laid out in the order of their elements."""
+    if isinstance(key, tuple):
+        return tuple(map(in_order, key))
+    return np.asarray(key, order="C") if isinstance(key, np.ndarray) else key
+
+
 def lone_mask(key: Any) -> Any:
     """The mask of a key that is nothing but one mask, else None."""
     parts = selectors("getitem", key)

@@ -148,7 +148,7 @@ class Op:
             return self.random
         try:
             return bool(self.random(*self.bind(args, kwargs)))
-        except TypeError:
+        except Exception:  # a value yet unknown, such as a node, does not compare as a number
             return True
 
     def gradient(self, parameter: str, g: Any, y: Any, arguments: Sequence[Any]) -> Any:

@@ -238,7 +238,9 @@ def _conv(
 ) -> Any:
     x = _batched(name, input, rank)
     if weight.ndim != rank + 2:
-        raise ShapeError(f"{name}: expected a weight of {rank + 2} dimensions, got {weight.shape}")
+        raise ShapeError(
+            f"{name}: expected input and weight of {rank + 2} dimensions, got {x.shape} and {weight.shape}"
+        )
     stride = sizes(name, "stride", stride, rank)
     dilation = sizes(name, "dilation", dilation, rank)
     padding = _padding(name, padding, weight.shape[2:], stride, dilation)

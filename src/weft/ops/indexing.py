@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.ops._families import composite, op
-from weft.ops._keys import indexed_shape, lone_mask, may_repeat
+from weft.ops._keys import in_order, indexed_shape, lone_mask, may_repeat
 from weft.ops._op import TABLE, alias, no_gradient
 from weft.ops._scatter import MANY, add_elements, add_slices, counted_from_front, long_slices
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
@@ -149,7 +149,11 @@ def index_update(x: Any, key: Any, value: Any) -> Any:
     """The array with the part that a key selects replaced by a value, as after `x[key] = value`."""
     _check_assigned(x, value)
     result = np.array(x)
-    result[key] = _trimmed("index_update", result.shape, key, value)
+    value = _trimmed("index_update", result.shape, key, value)
+    if may_repeat("index_update", key):
+        # NumPy assigns in the order in which arrays lie in memory; the last in the order of their elements is to stay.
+        key, value = in_order(key), np.asarray(value, order="C")
+    result[key] = value
     return result
 
 

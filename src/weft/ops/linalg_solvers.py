@@ -297,8 +297,12 @@ def _norm_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool, ord: Any) -> A
 @reduction(vjp=_norm_rule, numpy=(np.linalg.vector_norm,))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Norm of vectors along the given axes: 2, 1, inf, -inf, 0 (how many are not zero) or any p."""
+    half = dtype_of(x) == np.float16  # whose squares leave its range early
     with np.errstate(divide="ignore"):  # a negative p of a zero is meant to give infinity, and the norm 0
-        return np.linalg.vector_norm(x, axis=axis_tuple(axis), keepdims=keepdims, ord=ord)
+        found = np.linalg.vector_norm(
+            np.asarray(x, np.float32) if half else x, axis=axis_tuple(axis), keepdims=keepdims, ord=ord
+        )
+    return found.astype(np.float16) if half else found
 
 
 @composite(numpy=(np.linalg.matrix_norm,))

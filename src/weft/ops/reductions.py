@@ -146,7 +146,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     wide = x.astype(np.float32 if kind == np.float16 else kind, copy=False)
     top = np.max(wide.real, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0).astype(wide.real.dtype, copy=False)
-    with np.errstate(divide="ignore"):  # the logarithm of an empty sum is -inf, no mistake
+    with np.errstate(divide="ignore", over="ignore"):  # of an empty sum it is -inf, beside infinity inf: no mistake
         total = np.log(np.sum(np.exp(wide - top), axis=axis, keepdims=keepdims))
     return (total + np.reshape(top, total.shape)).astype(kind, copy=False)
 
