@@ -222,14 +222,16 @@ class Module:
     ) -> Iterator[tuple[str, Module]]:
         """The module itself and every one below it, with dotted names; a module shared under two names comes once."""
         memo = set() if memo is None else memo
-        if remove_duplicate:
-            if id(self) in memo:
-                return
-            memo.add(id(self))
-        yield prefix, self
-        for name, child in self._modules.items():
-            if child is not None:
-                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+        waiting: list[tuple[str, Module]] = [(prefix, self)]
+        while waiting:
+            path, module = waiting.pop()
+            if remove_duplicate:
+                if id(module) in memo:
+                    continue
+                memo.add(id(module))
+            yield path, module
+            start = f"{path}." if path else ""
+            waiting += [(start + name, child) for name, child in reversed(module._modules.items()) if child is not None]
 
     def modules(self) -> Iterator[Module]:
         """The module itself and every one below it."""

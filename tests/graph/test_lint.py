@@ -259,3 +259,33 @@ def test_the_message_shows_the_users_line() -> None:
         gm.graph.lint()
     assert "test_lint.py" in str(caught.value)
     assert "lambda x: weft.sin(x) + 1" in str(caught.value)
+
+
+def _small() -> tuple[Graph, list[Node]]:
+    graph = Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    graph.output((graph.call_method("sum", (graph.call_function(operator.add, (x, y)),)), graph.get_attr("w")))
+    return graph, list(graph.nodes)
+
+
+SURGERY: list[tuple[str, Any]] = [
+    ("a tuple and names are needed", lambda g, n: setattr(n[2], "_args", [n[0], n[1]])),
+    ("a tuple and names are needed", lambda g, n: setattr(n[2], "_kwargs", None)),
+    ("a tuple and names are needed", lambda g, n: setattr(n[2], "kwargs", {3: 1})),
+    ("get_attr w takes no arguments", lambda g, n: setattr(n[4], "args", (n[0],))),
+    ("the target is empty", lambda g, n: setattr(n[3], "target", "")),
+    ("the default value reads x", lambda g, n: setattr(n[1], "args", (n[0],))),
+    ("placeholder y cannot follow [*][*]x", lambda g, n: setattr(n[0], "target", "**x")),
+    ("placeholder [*]y cannot follow [*]x", lambda g, n: [setattr(n[i], "target", f"*{n[i].name}") for i in (0, 1)]),
+    ("[*]y cannot have a default", lambda g, n: [setattr(n[1], "target", "*y"), setattr(n[1], "args", (1,))]),
+    ("2 placeholders where the signature has 1", lambda g, n: setattr(g, "signature", Inputs(("a",), (LEAF,)))),
+]
+
+
+@pytest.mark.parametrize(("message", "cut"), SURGERY, ids=[message for message, _ in SURGERY])
+def test_surgery_is_noticed(message: str, cut: Any) -> None:
+    graph, nodes = _small()
+    graph.lint()
+    cut(graph, nodes)
+    with pytest.raises(GraphError, match=message):
+        graph.lint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -176,3 +177,15 @@ def test_constants_that_are_equal_and_not_the_same(written: Any, meant: Any) -> 
         pattern = weft.Graph()
         pattern.output(pattern.call_function(operator.add, (pattern.placeholder("x"), constant)))
         assert len(weft.patterns.SubgraphMatcher(pattern).match(graph)) == count
+
+
+def test_one_node_that_reads_every_match() -> None:
+    """Rewritten once, not once for each of its inputs: that would take minutes here."""
+    graph = weft.Graph()
+    x = graph.placeholder("x")
+    graph.output([graph.call_function(weft.sin, (x,)) for _ in range(10_000)])
+    start = time.perf_counter()
+    assert len(weft.replace_pattern(graph, lambda a: weft.sin(a), lambda a: weft.cos(a))) == 10_000
+    assert time.perf_counter() - start < 10
+    graph.lint()
+    assert {node.target for node in graph.output_node().args[0]} == {weft.cos}

@@ -239,6 +239,21 @@ def test_index_update_keeps_the_last_value_however_arrays_lie_in_memory(lay: Any
         assert np.array_equal(found.data, [[0.0, 0.0], [1.0, 1.0]])
 
 
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_topk_of_many_is_what_sorting_gives(axis: int, largest: bool) -> None:
+    generator = np.random.default_rng(0)
+    for dtype in (np.float32, np.int8, np.float64):
+        x = generator.integers(-20, 20, (70, 65, 80)).astype(dtype)  # with many ties
+        if dtype is np.float64:
+            x[3, 3, 3] = np.nan
+        for k in (1, 5, 16):
+            values, indices = weft.topk(x, k, axis, largest)
+            expected = np.take(weft.argsort(x, axis, descending=largest), range(k), axis)
+            assert np.array_equal(indices, expected)
+            assert np.array_equal(values, np.take_along_axis(x, expected, axis), equal_nan=dtype is np.float64)
+
+
 @pytest.mark.parametrize("exponent", [3, 4])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.complex64])
 def test_small_powers(exponent: int, dtype: Any) -> None:

@@ -66,7 +66,7 @@ class Tracer(TracerBase):
         self.param_shapes_constant = param_shapes_constant
         self.root: Any = None
         self._paths: dict[int, str] = {}
-        self._parameters: dict[int, str] = {}
+        self._parameters: dict[int, str] | None = None
         self._arrays: dict[int, str] | None = None
         self._parameter_proxies: dict[str, Proxy] = {}
         self._keep: list[Any] = []  # constants, held so that their ids stay theirs
@@ -110,12 +110,9 @@ class Tracer(TracerBase):
             self.root, function = Module(), root
         else:
             raise TraceError(f"symbolic tracing needs a Module or a function, not {type(root).__name__}")
-        self._paths, self._parameters, self._arrays = {}, {}, None
-        for path, module in self.root.named_modules(remove_duplicate=False):
-            self._paths.setdefault(id(module), path)
-            for name, parameter in module._parameters.items():
-                if parameter is not None:
-                    self._parameters.setdefault(id(parameter), f"{path}.{name}" if path else name)
+        self._paths, self._parameters, self._arrays = {}, None, None
+        for path, module in self.root.named_modules():
+            self._paths[id(module)] = path
         self._parameter_proxies, self._keep, self._fresh = {}, [], {}
         own = [cls for cls in type(self).__mro__ if not cls.__module__.startswith("weft.") and cls is not object]
         self._own_code = frozenset(
@@ -167,7 +164,7 @@ class Tracer(TracerBase):
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Proxy]) -> Any:
         """Called when the program reads a parameter of a module: gives the proxy that stands for it."""
-        path = self._parameters.get(id(attr_val))
+        path = self._parameter_paths().get(id(attr_val))
         if path is None:
             return attr_val
         if path not in parameter_proxy_cache:
@@ -196,7 +193,7 @@ class Tracer(TracerBase):
 
     def array_arg(self, array: Any) -> Node:
         """A `get_attr` of where the array lives in the root, or of a constant kept with the graph."""
-        path = self._parameters.get(id(array)) or self._array_paths().get(id(array))
+        path = self._parameter_paths().get(id(array)) or self._array_paths().get(id(array))
         if path is None:
             path = self.get_fresh_qualname("_tensor_constant")
             self.graph.constants[path] = array
@@ -204,6 +201,12 @@ class Tracer(TracerBase):
             self._keep.append(array)
         node: Node = self.create_proxy("get_attr", path, (), {}).node
         return node
+
+    def _parameter_paths(self) -> dict[int, str]:
+        """Where the parameters of the root live, by identity; worked out when the first one is met."""
+        if self._parameters is None:
+            self._parameters = {id(parameter): path for path, parameter in self.root.named_parameters()}
+        return self._parameters
 
     def _array_paths(self) -> dict[int, str]:
         """Where the arrays of the root live, by identity; worked out when the first one is met."""

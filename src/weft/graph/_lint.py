@@ -33,6 +33,8 @@ def lint(graph: Graph) -> None:
         _check_edges(graph, node, inputs)
     _check_order(graph, inputs)
     _check_inputs_and_output(nodes)
+    if graph.signature is not None:
+        _check_signature(graph, nodes)
     if graph._table is not None:
         _check_table(graph, nodes)
     if graph.owning_module is not None:
@@ -90,7 +92,12 @@ def _check_names(nodes: list[Node]) -> None:
 
 
 def _check_target(node: Node) -> None:
-    target = node._target
+    target: Any = node._target
+    args: Any = node._args
+    kwargs: Any = node._kwargs
+    if type(args) is not tuple or not isinstance(kwargs, dict) or not all(type(key) is str for key in kwargs):
+        what = f"args {format_value(args)} and kwargs {format_value(kwargs)}"
+        _fail(f"{node.name} has {what}; a tuple and names are needed", node, "assign to node.args and node.kwargs")
     if node._op == "call_function":
         if not callable(target):
             _fail(
@@ -111,6 +118,10 @@ def _check_target(node: Node) -> None:
         if node._input_nodes:
             help = "give a constant, or compute the value in the graph"
             _fail(f"placeholder {node.name}: the default value reads {next(iter(node._input_nodes)).name}", node, help)
+    elif node._op == "get_attr" and (node._args or node._kwargs):
+        _fail(f"get_attr {node.name} takes no arguments, got {format_value(node._args)}", node)
+    elif node._op == "call_method" and not target:
+        _fail(f"call_method {node.name}: the target is empty", node)
     elif node._op == "call_method" and not node._args:
         _fail(f"call_method {node.name}: there is no object to call {target!r} of", node, "it is the first argument")
     elif node._op == "output" and (len(node._args) != 1 or node._kwargs):
@@ -147,6 +158,7 @@ def _check_inputs_and_output(nodes: list[Node]) -> None:
     other: Node | None = None
     output: Node | None = None
     parameters: dict[str, Node] = {}
+    starred: Node | None = None
     for node in nodes:
         if output is not None:
             what = "a second output" if node.op == "output" else node.op
@@ -154,6 +166,12 @@ def _check_inputs_and_output(nodes: list[Node]) -> None:
         if node.op == "placeholder":
             if other is not None:
                 _fail(f"placeholder {node.name} stands after {other.name} ({other.op})", node, "inputs come first")
+            stars = len(node.target) - len(node.target.lstrip("*"))
+            if starred is not None and (starred.target.startswith("**") or stars == 1):
+                _fail(f"placeholder {node.target} cannot follow {starred.target}", node, "*args first, **kwargs last")
+            if stars and node.args:
+                _fail(f"placeholder {node.target} cannot have a default value", node)
+            starred = node if stars else starred
             twin = parameters.setdefault(node.target.lstrip("*"), node)
             if twin is not node:
                 _fail(f"placeholders {twin.name} and {node.name} are both the parameter {node.target!r}", node)
@@ -167,6 +185,16 @@ def _check_inputs_and_output(nodes: list[Node]) -> None:
                     node,
                     "read the value it returns instead",
                 )
+
+
+def _check_signature(graph: Graph, nodes: list[Node]) -> None:
+    count = sum(node._op == "placeholder" for node in nodes)
+    if graph.signature is not None and graph.signature.leaf_count != count:
+        _fail(
+            f"there are {count} placeholders where the signature has {graph.signature.leaf_count} leaves",
+            None,
+            "set graph.signature to None to make every placeholder a parameter",
+        )
 
 
 def _check_table(graph: Graph, nodes: list[Node]) -> None:

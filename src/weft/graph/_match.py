@@ -181,7 +181,7 @@ class SubgraphMatcher:
                 while step is not None:
                     frontier = {user for one in frontier for user in one.users if self._spellings.alike(step, user)}
                     step = came[step]
-                return sorted(frontier)
+                return sorted(node for node in frontier if node not in self._used)
             for one in node._input_nodes:
                 if one not in came:
                     came[one] = node

@@ -15,7 +15,7 @@ from weft.graph._attributes import Attributes
 from weft.graph._graph import Graph
 from weft.graph._match import InternalMatch
 from weft.graph._node import Node
-from weft.graph._subgraph import interface, splice
+from weft.graph._subgraph import Swaps, interface, splice
 from weft.graph._wildcards import OneOf
 
 
@@ -58,17 +58,19 @@ def rewrite(
     plans = [_plan(pattern, match, replacement_for(match), attributes) for match in matches]
     attributes.attach()
     replaced: dict[Node, Any] = {}
+    swaps = Swaps()
     done = []
     for match, replacement, values, names in plans:
         current = {node: _current(value, replaced) for node, value in values.items()}
         part = [value for node, value in match.nodes_map.items() if node.op not in ("placeholder", "output")]
         retarget = _Retarget(match.ops, names)
-        results, made = splice(graph, replacement, current, part, match.returning_nodes, retarget)
+        results, made = splice(graph, replacement, current, part, match.returning_nodes, retarget, swaps)
         replaced.update(zip(match.returning_nodes, results, strict=True))
         for node in match.nodes_map:
             if node.op == "placeholder":
                 match.nodes_map[node] = _current(match.nodes_map[node], replaced)
         done.append(ReplacedPatterns(match.anchors[0], match.nodes_map, made))
+    swaps.make_all()
     return done
 
 

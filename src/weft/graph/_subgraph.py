@@ -102,7 +102,10 @@ def replace_subgraph(
     names = {n: attributes.name_for(n) for n in replacement.nodes if n.op in ("get_attr", "call_module")}
     attributes.attach()
     retarget: Callable[[Node], tuple[str, Any]] = lambda node: (node.op, names.get(node, node.target))  # noqa: E731
-    return splice(graph, replacement, dict(zip(placeholders, inputs, strict=True)), part, wanted, retarget)[1]
+    swaps = Swaps()
+    made = splice(graph, replacement, dict(zip(placeholders, inputs, strict=True)), part, wanted, retarget, swaps)[1]
+    swaps.make_all()
+    return made
 
 
 # Pieces that pattern rewriting shares
@@ -177,17 +180,18 @@ def splice(
     values: Mapping[Node, Any],
     part: Sequence[Node],
     outputs: Sequence[Node],
-    retarget: Callable[[Node], tuple[str, Any]] = lambda node: (node.op, node.target),
+    retarget: Callable[[Node], tuple[str, Any]],
+    swaps: Swaps,
 ) -> tuple[list[Any], list[Node]]:
     """Copy a graph to where the part is, make the rest read its results, erase what is dead.
 
     `values` gives what stands for the replacement's placeholders, `retarget` the kind and target of each copied node.
-    Nothing is checked here. Returns the results and the new nodes.
+    Nothing is checked here; `swaps` are to be made at the end. Returns the results and the new nodes.
     """
     gone = _doomed(part, outputs)
     readers = {node: [user for user in node.users if user not in gone] for node in outputs}
     point = _make_room(
-        part, [user for users in readers.values() for user in users], list(nodes_in(tuple(values.values())))
+        part, [user for users in readers.values() for user in users], list(nodes_in(tuple(values.values()))), swaps
     )
     copies: dict[Node, Any] = dict(values)
     made: list[Node] = []
@@ -208,9 +212,10 @@ def splice(
             made.append(copied)
     for old, new in zip(outputs, results, strict=True):
         for user in readers[old]:
-            substitute(user, old, new)
+            swaps.add(user, old, new)
     for node in sorted(part, reverse=True):
         if not node.users:
+            swaps.make(node)
             graph.erase_node(node)
     return results, made
 
@@ -224,13 +229,44 @@ def _doomed(part: Sequence[Node], outputs: Sequence[Node]) -> set[Node]:
     return gone
 
 
-def substitute(user: Node, old: Node, new: Any) -> None:
-    """Make a node read a value, which may be a constant, where it reads a node now."""
-    swap = lambda node: new if node is old else node  # noqa: E731  # one expression, used twice on the next line
-    user._set(map_arg(user._args, swap), map_arg(user._kwargs, swap))
+class Swaps:
+    """Values, nodes or constants, that nodes are to read in place of others: `users` know, arguments not yet.
+
+    An output that reads thousands of results which all are replaced is so rewritten once and not thousands of times.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[Node, dict[Node, Any]] = {}
+
+    def add(self, user: Node, old: Node, new: Any) -> None:
+        """Have a node read another value instead of one that it reads now."""
+        self._of.setdefault(user, {})[old] = new
+        old.users.pop(user, None)
+        for node in nodes_in(new):
+            node.users[user] = None
+
+    def make(self, user: Node) -> None:
+        """Bring the arguments of a node up to date."""
+        swaps = self._of.pop(user, None)
+        if swaps is None:
+            return
+
+        def current(value: Any) -> Any:
+            while isinstance(value, Node):
+                if value not in swaps:
+                    return value
+                value = swaps[value]
+            return map_arg(value, current)
+
+        user._set(map_arg(user._args, current), map_arg(user._kwargs, current))
+
+    def make_all(self) -> None:
+        """Bring the arguments of all nodes up to date."""
+        for user in list(self._of):
+            self.make(user)
 
 
-def _make_room(part: Sequence[Node], readers: Sequence[Node], inputs: Sequence[Node]) -> Node:
+def _make_room(part: Sequence[Node], readers: Sequence[Node], inputs: Sequence[Node], swaps: Swaps) -> Node:
     """The node to insert before: every input stands before it, every reader at or after it.
 
     Where an input stands after the first reader, what it depends on is moved up; that is possible because it does not
@@ -243,6 +279,7 @@ def _make_room(part: Sequence[Node], readers: Sequence[Node], inputs: Sequence[N
         node = pending.pop()
         if node._label >= point._label and node not in late:
             late.add(node)
+            swaps.make(node)
             pending += node._input_nodes
     for node in sorted(late):
         point.prepend(node)
