@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -111,12 +112,14 @@ def _open(value: Any) -> tuple[list[Any], Any] | None:
     cls = type(value)
     if cls in _registered:
         return _registered[cls][0](value)
-    if cls is dict or isinstance(value, dict):
-        return list(value.values()), tuple(value)
+    if isinstance(value, dict):
+        keys = tuple(value)
+        return list(value.values()), (value.default_factory, keys) if isinstance(value, defaultdict) else keys
     if cls in (list, tuple) or is_namedtuple(value):
         return list(value), None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = tuple(f.name for f in dataclasses.fields(value))
+        # A field without default that no constructor sets need not be there yet.
+        fields = tuple(f.name for f in dataclasses.fields(value) if hasattr(value, f.name))
         return [getattr(value, name) for name in fields], fields
     return None
 
@@ -124,13 +127,30 @@ def _open(value: Any) -> tuple[list[Any], Any] | None:
 def _close(kind: type, context: Any, children: list[Any]) -> Any:
     if kind in _registered:
         return _registered[kind][1](context, children)
+    if kind in (dict, list, tuple):
+        return kind(zip(context, children, strict=True) if kind is dict else children)
     if issubclass(kind, dict):
-        return kind(zip(context, children, strict=True))
-    if kind in (list, tuple):
-        return kind(children)
+        return _close_dict(kind, context, children)
+    # Classes are filled without their constructors, which may take other arguments or change what they are given.
     if issubclass(kind, tuple):
-        return kind(*children)
+        return tuple.__new__(kind, children)
     built = object.__new__(kind)
     for name, child in zip(context, children, strict=True):
         object.__setattr__(built, name, child)
+    return built
+
+
+def dict_keys(kind: type[dict[Any, Any]], context: Any) -> Any:
+    """The keys of a dict, from the context of its tree."""
+    return context[1] if issubclass(kind, defaultdict) else context
+
+
+def _close_dict(kind: type[dict[Any, Any]], context: Any, children: list[Any]) -> Any:
+    """A dict of a class of its own, filled without its constructor: that of Counter counts what it is given."""
+    built: Any = kind.__new__(kind)
+    if issubclass(kind, defaultdict):
+        defaultdict.__init__(built, context[0])
+    base: Any = OrderedDict if issubclass(kind, OrderedDict) else dict
+    for key, child in zip(dict_keys(kind, context), children, strict=True):
+        base.__setitem__(built, key, child)
     return built

@@ -12,6 +12,8 @@ import pytest
 import weft
 from weft._module import Module
 from weft.errors import GraphError
+from weft.graph import Graph, Inputs, Node
+from weft.pytree import LEAF
 
 
 class Owner(Module):

@@ -147,6 +147,36 @@ def test_axes_in_a_list(name: str) -> None:
     assert np.array_equal(TABLE[name](x, [0, -1]), TABLE[name](x, (0, 2)))
 
 
+@pytest.mark.parametrize(("dtype", "end"), [(np.float32, 0.5), (np.float16, 1), (np.int8, 1), (np.complex64, 0.5)])
+def test_a_python_number_at_the_end_of_a_difference_does_not_promote(dtype: Any, end: Any) -> None:
+    x = np.array([1, 3], dtype)
+    found = weft.diff(x, prepend=end, append=end)
+    assert found.dtype == dtype
+    assert np.array_equal(found, [1 - end, 2, end - 3])
+    assert weft.diff(np.array([1, 3], np.int8), prepend=0.5).dtype == np.float64
+    assert weft.diff(spec_of(x), prepend=end) == S((2,), dtype)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        *(F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.soft_margin_loss, F.poisson_nll_loss),
+        *(F.binary_cross_entropy, F.binary_cross_entropy_with_logits),
+        lambda x, target: F.margin_ranking_loss(x, x, target),
+        lambda x, target: F.gaussian_nll_loss(x, target, x),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.bool_])
+def test_whole_numbers_as_targets_do_not_promote(loss: Any, dtype: Any) -> None:
+    x, target = np.array([0.25, 0.5], np.float32), np.array([0, 1], dtype)
+    assert loss(x, target) == loss(x, target.astype(np.float32))
+    assert loss(x, target).dtype == np.float32
+
+
+def test_average_of_small_integers_does_not_overflow() -> None:
+    assert np.array_equal(F.avg_pool1d(np.full((1, 1, 4), 100, np.int8), 4), [[[100.0]]])
+
+
 def test_pad_by_nothing_is_a_copy() -> None:
     x = np.ones(3)
     for mode in ("constant", "reflect", "edge", "wrap"):
@@ -283,8 +313,17 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
     (lambda x: weft.floor(S((2,), "complex64")), DtypeError, "floor: not defined for complex64"),
     (lambda x: weft.pow(np.array([2]), -1), ValueError, "^pow: Integers to negative integer powers are not allowed"),
     (lambda x: weft.pow(np.array([2], np.uint8), -1), OverflowError, "^pow: Python integer -1 out of bounds for uint8"),
-    (lambda x: weft.sum(x, axis=0.5), TypeError, "^sum: 'float' object cannot be interpreted as an integer"),
-    (lambda x: weft.sum(S((2,)), axis=0.5), TypeError, "^sum: 'float' object cannot be interpreted as an integer"),
+    (lambda x: weft.sum(x, axis=0.5), TypeError, "^sum: an axis is an integer, got 0.5"),
+    (lambda x: weft.sum(S((2,)), axis="x"), TypeError, "^sum: an axis is an integer, got 'x'"),
+    (lambda x: F.softmax(x, None), TypeError, "^softmax: an axis is an integer, got None"),
+    (
+        lambda x: F.max_pool1d(np.ones((1, 1, 4)), 1.5),
+        TypeError,
+        "^max_pool1d: kernel_size is made of integers, got 1.5",
+    ),
+    (lambda x: weft.eye(-1), ValueError, "^eye: negative dimensions are not allowed"),
+    (lambda x: weft.tril(S((2, 2)), k=0) @ S((3,)), ShapeError, "^matmul: inner dimensions differ"),
+    (lambda x: weft.rot90(S((2, 2)), k=None), TypeError, "^rot90: unsupported operand"),
     (lambda x: weft.max(np.zeros(0)), ValueError, "^max: zero-size array to reduction operation maximum"),
     (lambda x: weft.linalg.inv(np.zeros((2, 2))), np.linalg.LinAlgError, "^inv: Singular matrix"),
     (lambda x: weft.arange(0, 3, 0), ArithmeticError, "^arange: "),

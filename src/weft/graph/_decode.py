@@ -14,7 +14,7 @@ import importlib
 import math
 import operator
 import types
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -186,12 +186,16 @@ def _check_tree(tree: Tree) -> None:
     if kind is None or kind in (list, tuple):
         fits = context is None
     elif issubclass(kind, dict):
-        _check_keys(expect(context, tuple, "the keys of a dict"))
-        fits = len(context) == count and len(set(context)) == count
+        paired = not issubclass(kind, defaultdict) or (type(context) is tuple and len(context) == 2)
+        keys = expect(pytree.dict_keys(kind, context) if paired else None, tuple, "the keys of a dict")
+        _check_keys(keys)
+        fits = len(keys) == count and len(set(keys)) == count
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
         fits = context is None and len(kind._fields) == count
     elif dataclasses.is_dataclass(kind):
-        fits = context == tuple(field.name for field in dataclasses.fields(kind)) and len(context) == count
+        names = [field.name for field in dataclasses.fields(kind)]
+        fits = type(context) is tuple and [name for name in names if name in context] == [*context]
+        fits = fits and len(context) == count
     else:
         fits = False
     if not fits:

@@ -46,7 +46,8 @@ def load(path: str | os.PathLike[str], *, allow: Iterable[Any] = (), max_bytes: 
     """Read a Graph or GraphModule that `save` wrote; nothing in the file is run.
 
     A graph that calls functions or holds classes of your own needs them named in `allow`: the objects themselves,
-    import paths such as `"package.module:function"`, or `".method"`. A file larger than `max_bytes` is refused unread.
+    import paths such as `"package.module:function"`, or `".name"` for a method or an attribute to read. A file larger
+    than `max_bytes` is refused unread.
     """
     allowed = Allowed(allow)
     arrays, metadata = _safetensors.read(path, max_bytes=max_bytes)

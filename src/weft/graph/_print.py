@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.graph._arguments import nodes_in
 from weft.graph._node import Node
 
@@ -109,6 +111,8 @@ def where_defined(obj: Any) -> tuple[str | None, str]:
     """The module and name under which a function or class can be found; no module where it cannot."""
     name = getattr(obj, "__qualname__", None) or getattr(obj, "__name__", None) or type(obj).__name__
     module = getattr(obj, "__module__", None)
+    if module is None and isinstance(obj, np.ufunc):  # older NumPy does not say
+        module = "numpy"
     module = {"_operator": "operator"}.get(module, module) if isinstance(module, str) else None
     if module is not None and module != "__main__" and _resolves(module, name, obj):
         return module, name

@@ -155,7 +155,7 @@ class Op:
         """Pull the gradient `g` of the result `y` back to one array parameter of the call `self(*arguments)`."""
         rule = self.vjp[self.arrays.index(parameter)]
         if isinstance(rule, NotDifferentiable):
-            raise rule
+            raise NotDifferentiable(f"{self.name} has no derivative with respect to {parameter}: {rule.message}")
         position = list(self.__signature__.parameters).index(parameter)
         x = arguments[position]
         gradient = rule(g, y, *arguments)

@@ -119,7 +119,10 @@ def broadcast_shapes(name: str, *shapes: Sequence[int]) -> Shape:
 
 def normalize_axis(name: str, axis: int, ndim: int) -> int:
     """`axis` counted from the front; an error names the op when it is out of range."""
-    axis = operator.index(axis)
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: an axis is an integer, got {axis!r}") from None
     if not -ndim <= axis < ndim:
         raise ShapeError(f"{name}: axis {axis} is out of range for an array of {ndim} dimensions")
     return axis % ndim if ndim else 0

@@ -25,7 +25,10 @@ def sizes(name: str, parameter: str, value: Any, rank: int, least: int = 1) -> t
         items = items * rank
     if len(items) != rank:
         raise ShapeError(f"{name}: {parameter} needs one number or {rank}, got {value}")
-    items = tuple(map(operator.index, items))
+    try:
+        items = tuple(map(operator.index, items))
+    except TypeError:
+        raise TypeError(f"{name}: {parameter} is made of integers, got {value!r}") from None
     if any(i < least for i in items):
         raise ShapeError(f"{name}: {parameter} must be at least {least}, got {value}")
     return items

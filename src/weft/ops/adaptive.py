@@ -18,7 +18,7 @@ from weft.ops._op import no_gradient
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops.linalg import matmul
 from weft.ops.manipulation import reshape, swapaxes
-from weft.ops.pooling import gather_positions, largest_tap, space_of
+from weft.ops.pooling import gather_positions, largest_tap, max_pool_indices, space_of
 from weft.ops.reductions import mean
 
 __all__ = [
@@ -104,7 +104,12 @@ def _adaptive_max(name: str, rank: int, input: Any, output_size: Any, return_ind
     space = space_of(name, input, rank)
     if 0 in space:
         raise ShapeError(f"{name}: an input of shape {shape_of(input)} has nothing to take a maximum of")
-    indices = adaptive_max_indices(input, _output_size(name, space, output_size))
+    size = _output_size(name, space, output_size)
+    if any(n % o for n, o in zip(space, size, strict=True)):
+        indices = adaptive_max_indices(input, size)
+    else:
+        kernel = tuple(n // o for n, o in zip(space, size, strict=True))
+        indices = max_pool_indices(input, kernel, kernel, ((0, 0),) * rank, (1,) * rank)
     values = gather_positions(input, indices, rank)
     return (values, indices) if return_indices else values
 

@@ -11,6 +11,7 @@ from weft.errors import ShapeError
 from weft.ops._families import composite, conj, op
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of
 from weft.ops.creation import asarray, zeros
+from weft.ops.dtypes import result_type
 from weft.ops.joining import concat
 from weft.ops.logic import not_equal
 from weft.ops.manipulation import broadcast_to, flip, reshape, roll
@@ -144,6 +145,15 @@ def linear_recurrence(a: Any, b: Any, axis: int = -1, reverse: builtins.bool = F
     return np.ascontiguousarray(np.moveaxis(y, 0, axis))
 
 
+def _end(end: Any, x: Any, axis: int) -> Any:
+    """What is joined to x along an axis: a number stands for a slice full of it, a Python number in the dtype of x."""
+    if shape_of(end):
+        return end
+    shape = shape_of(x)
+    weak = end if hasattr(end, "dtype") else asarray(end, result_type(x, end))
+    return broadcast_to(weak, (*shape[:axis], 1, *shape[axis + 1 :]))
+
+
 @composite(arrays=("x", "prepend", "append"), numpy=(np.diff,))
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along an axis, `n` times over; `prepend` and `append` are joined to the ends first."""
@@ -152,10 +162,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     x = asarray(x)
     shape = shape_of(x)
     axis = normalize_axis("diff", axis, len(shape))
-    ends = [
-        None if end is None else broadcast_to(end, (*shape[:axis], 1, *shape[axis + 1 :])) if not shape_of(end) else end
-        for end in (prepend, append)
-    ]
+    ends = [None if end is None else _end(end, x, axis) for end in (prepend, append)]
     parts = [part for part in (ends[0], x, ends[1]) if part is not None]
     joined = concat(parts, axis=axis) if len(parts) > 1 else x
     for _ in range(n):

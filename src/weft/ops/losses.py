@@ -63,6 +63,12 @@ def _same_shape(name: str, input: Any, target: Any) -> None:
         )
 
 
+def _as_floats(target: Any, input: Any) -> Any:
+    """A target of whole numbers in the dtype of a floating input, which it is not to promote."""
+    whole = dtype_of(target).kind in "biu" and dtype_of(input).kind in "fc"
+    return astype(target, dtype_of(input)) if whole else target
+
+
 def _hinge(x: Any) -> Any:
     """The positive part, with slope 1 at zero: a margin just met still pushes."""
     return where(less(x, 0), 0, x)
@@ -157,14 +163,14 @@ def cross_entropy(
 @composite(arrays=("input", "target"))
 def mse_loss(input: Any, target: Any, *, reduction: str = "mean") -> Any:
     """Squared difference."""
-    difference = input - target
+    difference = input - _as_floats(target, input)
     return _reduce("mse_loss", difference * difference, reduction)
 
 
 @composite(arrays=("input", "target"))
 def l1_loss(input: Any, target: Any, *, reduction: str = "mean") -> Any:
     """Absolute difference."""
-    return _reduce("l1_loss", abs(input - target), reduction)
+    return _reduce("l1_loss", abs(input - _as_floats(target, input)), reduction)
 
 
 @composite(arrays=("input", "target"))
@@ -172,7 +178,7 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
     """Squared difference over 2 beta below beta, absolute difference less beta / 2 above."""
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
-    difference = input - target
+    difference = input - _as_floats(target, input)
     size = abs(difference)
     if beta == 0:
         return _reduce("smooth_l1_loss", size, reduction)
@@ -186,7 +192,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     """Half the squared difference up to delta, growing linearly above."""
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
-    difference = input - target
+    difference = input - _as_floats(target, input)
     size = abs(difference)
     loss = where(less_equal(size, delta), difference * difference * 0.5, delta * (size - 0.5 * delta))
     return _reduce("huber_loss", loss, reduction)
@@ -227,7 +233,7 @@ log_loss = pointwise(
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
     """Cross entropy of probabilities with targets between 0 and 1."""
     _same_shape("binary_cross_entropy", input, target)
-    loss = log_loss(input, target)
+    loss = log_loss(input, _as_floats(target, input))
     return _reduce("binary_cross_entropy", loss if weight is None else loss * weight, reduction)
 
 
@@ -237,7 +243,7 @@ def binary_cross_entropy_with_logits(
 ) -> Any:
     """Cross entropy of sigmoid(input) with targets between 0 and 1, stable for scores of any size."""
     _same_shape("binary_cross_entropy_with_logits", input, target)
-    log_p = log_sigmoid(input)
+    log_p, target = log_sigmoid(input), _as_floats(target, input)
     scale = 1 if pos_weight is None else (pos_weight - 1) * target + 1
     loss = (1 - target) * input - scale * log_p
     return _reduce("binary_cross_entropy_with_logits", loss if weight is None else loss * weight, reduction)
@@ -294,13 +300,14 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, *, reduct
 @composite(arrays=("input1", "input2", "target"))
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0.0, *, reduction: str = "mean") -> Any:
     """How far input1 is from exceeding input2 by the margin (target 1), or the other way round (target -1)."""
-    return _reduce("margin_ranking_loss", _hinge(-target * (input1 - input2) + margin), reduction)
+    sign = _as_floats(target, input1)
+    return _reduce("margin_ranking_loss", _hinge(-sign * (input1 - input2) + margin), reduction)
 
 
 @composite(arrays=("input", "target"))
 def soft_margin_loss(input: Any, target: Any, *, reduction: str = "mean") -> Any:
     """log(1 + exp(-target * input)) for targets 1 and -1."""
-    return _reduce("soft_margin_loss", -log_sigmoid(target * input), reduction)
+    return _reduce("soft_margin_loss", -log_sigmoid(_as_floats(target, input) * input), reduction)
 
 
 @composite(arrays=("x1", "x2"))
@@ -337,7 +344,7 @@ def gaussian_nll_loss(
     if len(shape_of(var)) == len(shape_of(input)) - 1:
         var = expand_dims(var, -1)
     var = where(less(var, eps), eps, var)
-    loss = 0.5 * (log(var) + (input - target) ** 2 / var)
+    loss = 0.5 * (log(var) + (input - _as_floats(target, input)) ** 2 / var)
     return _reduce("gaussian_nll_loss", loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
@@ -352,6 +359,7 @@ def poisson_nll_loss(
     reduction: str = "mean",
 ) -> Any:
     """Negative log likelihood of counts under a Poisson distribution; full adds Stirling's term."""
+    target = _as_floats(target, input)
     loss = exp(input) - target * input if log_input else input - target * log(input + eps)
     if full:
         many = greater(target, 1)

@@ -18,6 +18,7 @@ from weft.ops._op import no_gradient
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import Pairs, add_windows, pad_edges, sizes, taps_of, window_count, window_view
 from weft.ops.creation import arange, full
+from weft.ops.dtypes import astype
 from weft.ops.indexing import scatter_add, take_along_axis
 from weft.ops.manipulation import broadcast_to, permute_dims, reshape
 from weft.ops.padding import pad
@@ -255,6 +256,8 @@ def _avg_pool(
 ) -> Any:
     kernel, stride, pairs, _ = _geometry(name, rank, input, kernel_size, stride, padding, 1, ceil_mode)
     space = space_of(name, input, rank)
+    if dtype_of(input).kind not in "fc":
+        input = astype(input, np.float64)
     total = window_sum(_pad(input, pairs), kernel, stride)
     if divisor_override is not None:
         return total / divisor_override

@@ -1,0 +1,85 @@
+"""`weft.pytree`: every container comes back as it was, whatever its constructor takes or does."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, OrderedDict, defaultdict, deque
+from typing import Any, NamedTuple
+
+import pytest
+
+from weft import pytree
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Scaled(Pair):
+    def __new__(cls, x: Any, y: Any = 2) -> Scaled:
+        return super().__new__(cls, x * 10, y)
+
+
+class Keyword(dict[str, Any]):
+    def __init__(self, *, only: Any) -> None:
+        super().__init__(only=only)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frozen:
+    a: Any
+    b: Any = dataclasses.field(default=1, kw_only=True)
+
+
+@dataclasses.dataclass
+class Late:
+    a: Any
+    b: Any = dataclasses.field(init=False, default=7)
+
+
+CONTAINERS: list[tuple[Any, list[Any]]] = [
+    ({"b": 1, "a": [2, (3,)]}, [1, 2, 3]),
+    (OrderedDict(b=1, a=2), [1, 2]),
+    (defaultdict(list, a=1, b=2), [1, 2]),
+    (Counter("aab"), [2, 1]),
+    (Keyword(only=3), [3]),
+    (Pair(1, 2), [1, 2]),
+    (Scaled(1), [10, 2]),
+    (Frozen(1), [1, 1]),
+    (Late(1), [1, 7]),
+    ([(), {}, None], [None]),
+    (deque([1]), [deque([1])]),
+    ({1, 2}, [{1, 2}]),
+]
+
+
+@pytest.mark.parametrize(("value", "leaves"), CONTAINERS, ids=lambda v: f"{v!r}"[:30])
+def test_containers_come_back(value: Any, leaves: list[Any]) -> None:
+    found, tree = pytree.flatten(value)
+    assert found == leaves
+    assert tree.leaf_count == len(leaves)
+    built = tree.unflatten(found)
+    assert built == value
+    assert type(built) is type(value)
+    assert pytree.flatten(built)[1] == tree
+    assert hash(pytree.flatten(built)[1]) == hash(tree)
+
+
+def test_a_defaultdict_keeps_its_factory_and_an_ordered_dict_its_order() -> None:
+    counts = pytree.map(lambda n: n + 1, defaultdict(int, a=1))
+    assert counts["new"] == 0
+    ordered = pytree.map(lambda n: n + 1, OrderedDict(b=1, a=2))
+    ordered.move_to_end("b")
+    assert list(ordered.items()) == [("a", 3), ("b", 2)]
+
+
+def test_a_field_that_is_not_set_yet() -> None:
+    @dataclasses.dataclass
+    class Open:
+        a: Any
+        b: Any = dataclasses.field(init=False)
+
+    leaves, tree = pytree.flatten(Open(1))
+    assert leaves == [1]
+    assert not hasattr(tree.unflatten([5]), "b")
