@@ -81,6 +81,8 @@ def test_extreme_of_many_elements_counts_its_winners_exactly(extreme: Any, dtype
     x[:2] = 1 if extreme is weft.max else -1
     (found,) = slope(extreme, x)
     assert np.array_equal(found[:3], [0.5, 0.5, 0.0])
+    (shared,) = slope(extreme, np.zeros(70_000, dtype))
+    np.testing.assert_allclose(shared, 1 / 70_000, rtol=1e-2)
 
 
 # ── Derivatives at kinks: torch's choice, here through forms without a branch ─────────────────────────────────────────
@@ -173,8 +175,22 @@ def test_whole_numbers_as_targets_do_not_promote(loss: Any, dtype: Any) -> None:
     assert loss(x, target).dtype == np.float32
 
 
+def test_nearest_exact_takes_the_nearest_centre() -> None:
+    x = np.arange(5.0).reshape(1, 1, 5)
+    assert np.array_equal(F.interpolate(x, 3, mode="nearest-exact"), [[[0.0, 2.0, 4.0]]])
+    assert np.array_equal(F.interpolate(x, 3, mode="nearest"), [[[0.0, 1.0, 3.0]]])
+    assert np.array_equal(F.interpolate(x[..., :2], scale_factor=2, mode="nearest-exact"), [[[0.0, 0.0, 1.0, 1.0]]])
+
+
 def test_average_of_small_integers_does_not_overflow() -> None:
     assert np.array_equal(F.avg_pool1d(np.full((1, 1, 4), 100, np.int8), 4), [[[100.0]]])
+
+
+@pytest.mark.parametrize("bounds", [(np.uint8(3), 0, -1), (0, np.uint8(3), 2), (np.uint8(3), np.uint8(1), np.int8(-1))])
+def test_arange_between_unsigned_numbers(bounds: Any) -> None:
+    expected = np.arange(*map(int, bounds))
+    assert np.array_equal(weft.arange(*bounds), expected)
+    assert TABLE["arange"].infer(*bounds, None, None) == spec_of(expected)
 
 
 def test_pad_by_nothing_is_a_copy() -> None:
@@ -360,6 +376,11 @@ CALLS: list[tuple[Any, type[Exception], str]] = [
         lambda x: F.adaptive_max_pool1d(np.ones((1, 1, 0)), 1),
         ShapeError,
         r"adaptive_max_pool1d: an input of shape \(1, 1, 0\) has nothing to take",
+    ),
+    (
+        lambda x: F.scaled_dot_product_attention(*(np.ones((h, 2, 2)) for h in (6, 4, 4)), enable_gqa=True),
+        ShapeError,
+        r"scaled_dot_product_attention: 6 heads of the query are no multiple of 4 in \(4, 2, 2\)",
     ),
     (lambda x: F.kl_div(x, x, reduction="avg"), ValueError, "kl_div: reduction must be .*'batchmean'.* got 'avg'"),
 ]

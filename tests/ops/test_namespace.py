@@ -38,3 +38,17 @@ def test_the_table_refuses_what_is_not_whole() -> None:
     with pytest.raises(ValueError, match="no documentation"):
         unary("brand_new", eval=abs, derivative=lambda y, x: 1, doc="")
     assert "brand_new" not in TABLE
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_binding_is_what_the_signature_says(name: str) -> None:
+    op = TABLE[name]
+    parameters = op.__signature__.parameters.values()
+    needed = [p for p in parameters if p.default is p.empty]
+    args = [object() for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    kwargs = {p.name: object() for p in needed if p.kind is p.KEYWORD_ONLY}
+    bound = op.__signature__.bind(*args, **kwargs)
+    bound.apply_defaults()
+    assert op.bind(args, kwargs) == tuple(bound.arguments.values())
+    with pytest.raises(TypeError, match=f"^{name}[(]"):
+        op.bind(args, {**kwargs, "no_such_parameter": 1})

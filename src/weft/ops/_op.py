@@ -113,11 +113,30 @@ class Op:
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The value of every parameter, in order, defaults filled in."""
         try:
-            bound = self.__signature__.bind(*args, **kwargs)
+            bound: tuple[Any, ...] = self._binder(*args, **kwargs)
+        except TypeError:
+            pass
+        else:
+            return bound
+        try:
+            self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
-        bound.apply_defaults()
-        return tuple(bound.arguments.values())
+        raise AssertionError(f"{self.name}: its binder and its signature disagree")
+
+    @cached_property
+    def _binder(self) -> Callable[..., tuple[Any, ...]]:
+        """A function with the op's parameters that returns them in order: what `Signature.bind` does, much faster."""
+        parameters = list(self.__signature__.parameters.values())
+        defaults = {f"default_{p.name}": p.default for p in parameters if p.default is not p.empty}
+        bare = [
+            p.replace(annotation=p.empty, default=_Named(f"default_{p.name}") if p.default is not p.empty else p.empty)
+            for p in parameters
+        ]
+        names = "".join(f"{p.name}, " for p in parameters)
+        exec(f"def bind{inspect.Signature(bare)}: return ({names})", defaults)
+        binder: Callable[..., tuple[Any, ...]] = defaults["bind"]
+        return binder
 
     def explain(self, error: Exception, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Exception:
         """Why evaluating the op failed, in the words of its shape rule where that finds fault, else in NumPy's."""
@@ -240,6 +259,16 @@ def _fixed_count(signature: inspect.Signature) -> int | None:
     """How many arguments every call has, where that is all there is to say of the parameters."""
     kinds = {parameter.kind for parameter in signature.parameters.values()}
     return len(signature.parameters) if kinds == {inspect.Parameter.POSITIONAL_ONLY} else None
+
+
+class _Named:
+    """A default value that prints as the name it is found under."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 def _lookup(name: str) -> Op:

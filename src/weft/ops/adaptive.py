@@ -155,6 +155,11 @@ def _nearest(size: int, out: int, scale: float, align: bool) -> Any:
     return np.eye(size)[at]
 
 
+def _nearest_exact(size: int, out: int, scale: float, align: bool) -> Any:
+    at = np.minimum(np.floor((np.arange(out) + 0.5) * scale).astype(int), size - 1)
+    return np.eye(size)[at]
+
+
 def _linear(size: int, out: int, scale: float, align: bool) -> Any:
     place = np.arange(out) * scale if align else np.maximum((np.arange(out) + 0.5) * scale - 0.5, 0)
     low = np.minimum(np.floor(place).astype(int), size - 1)
@@ -177,6 +182,7 @@ def _cubic(size: int, out: int, scale: float, align: bool) -> Any:
 
 _RULES: dict[str, tuple[Callable[[int, int, float, bool], Any], int | None]] = {
     "nearest": (_nearest, None),
+    "nearest-exact": (_nearest_exact, None),
     "linear": (_linear, 1),
     "bilinear": (_linear, 2),
     "trilinear": (_linear, 3),
@@ -190,7 +196,7 @@ def interpolate(
 ) -> Any:
     """Resize (batch, channels, *space) to `size`, or by scale_factor.
 
-    Modes: "nearest", "linear", "bilinear", "trilinear", "bicubic", "area".
+    Modes: "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area".
     """
     rank = len(shape_of(input)) - 2
     space = shape_of(input)[2:]
@@ -209,7 +215,7 @@ def interpolate(
     if rule is None or wanted not in (None, rank):
         raise ValueError(f"interpolate: mode {mode!r} is not one for {rank} dimensions of space")
     for axis, (n, o, f) in enumerate(zip(space, size, factors, strict=True), 2):
-        scale = (n - 1) / max(o - 1, 1) if align_corners and mode != "nearest" else 1 / f if f else n / o
+        scale = (n - 1) / max(o - 1, 1) if align_corners and not mode.startswith("nearest") else 1 / f if f else n / o
         if n != o or scale != 1:
             input = _along(input, rule(n, o, scale, align_corners), axis)
     return input

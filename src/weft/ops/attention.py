@@ -44,6 +44,16 @@ def _check(query: Any, key: Any, value: Any) -> None:
         )
 
 
+def _repeated(x: Any, heads: int) -> Any:
+    """Keys or values with each of their heads repeated to a number of heads."""
+    own = shape_of(x)[-3]
+    if heads % own:
+        raise ShapeError(
+            f"scaled_dot_product_attention: {heads} heads of the query are no multiple of {own} in {shape_of(x)}"
+        )
+    return repeat(x, heads // own, axis=-3)
+
+
 def _drops(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, *_: Any) -> bool:
     return 0 < dropout_p < 1
 
@@ -69,8 +79,7 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise ValueError("scaled_dot_product_attention: attn_mask and is_causal exclude each other")
     if enable_gqa:
-        heads = shape_of(query)[-3]
-        key, value = (repeat(x, heads // shape_of(x)[-3], axis=-3) for x in (key, value))
+        key, value = (_repeated(x, shape_of(query)[-3]) for x in (key, value))
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else scale
     scores = matmul(query * factor, matrix_transpose(key))
     masked = is_causal or attn_mask is not None

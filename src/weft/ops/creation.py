@@ -133,7 +133,13 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = No
 # ── Sequences and grids ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _plain(number: Any) -> Any:
+    """A number of Python's for one of NumPy's, whose differences may overflow."""
+    return number.item() if isinstance(number, np.generic) else number
+
+
 def _arange_spec(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Spec:
+    start, stop, step = map(_plain, (start, stop, step))
     if stop is None:
         start, stop = 0, start
     fractional = builtins.any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
@@ -147,7 +153,7 @@ def _arange_spec(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> S
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Any:
     """Evenly spaced numbers from `start` (0 where only one bound is given) up to, not including, `stop`."""
     _cpu("arange", device)
-    return np.arange(start, stop, step, dtype=dtype)
+    return np.arange(*map(_plain, (start, stop, step)), dtype=dtype)
 
 
 def _linspace_spec(start: Any, stop: Any, num: int, endpoint: Any, dtype: Any, device: Any) -> Spec:

@@ -156,8 +156,8 @@ def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
 
 def _extreme(lost: Any, g: Any, y: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     """Elements that attain the extreme share its gradient evenly; all of them do where it is NaN."""
-    winners = count(x, axis) - sum(lost, axis, keepdims=keepdims)  # counted in integers: a float16 ends at 2048
-    return where(lost, 0, spread(g / astype(winners, dtype_of(y)), x, axis))
+    winners = count(x, axis) - sum(lost, axis, keepdims=keepdims)  # in integers: a float16 counts no further than 2048
+    return where(lost, 0, spread(astype(g / winners, dtype_of(g)), x, axis))
 
 
 def _position(name: str) -> Any:
