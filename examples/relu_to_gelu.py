@@ -1,4 +1,4 @@
-"""Swap relu for gelu, wherever the model uses it: as a function, as a method and as a module."""
+"""Swap relu for gelu, wherever the model uses it: as an op, as a function of nn.functional and as a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replace sigmoid by tanh, and negate what is not a call: a Transformer rebuilds the graph as it would run."""
+"""Replace sigmoid by tanh and negate every method's result: a Transformer rebuilds the graph as it would run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def program(x):
 
 
 class SigmoidToTanh(weft.Transformer):
-    """Calls tanh where sigmoid was called; methods turn negative."""
+    """Calls tanh where sigmoid was called; what methods return turns negative."""
 
     def call_function(self, target, args, kwargs):
         if target is weft.sigmoid:
@@ -43,7 +43,7 @@ def main() -> None:
     print("\nAfter:")
     print(transformed.code.strip())
 
-    x = np.linspace(-1.0, 1.0, 5)
+    x = np.linspace(0.0, 1.0, 5)
     expected = -np.tanh(x).sum() + np.tanh(np.sin(x)).mean()
     print("\nTransformer gives", round(float(transformed(x)), 6))
     print("Interpreter gives", round(float(Swapping(traced).run(x)), 6))

@@ -1,9 +1,12 @@
 """Capture Python programs as graphs you can read, edit, differentiate, compile and ship."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 import weft.fft as fft
 import weft.linalg as linalg
-from weft import errors, nn, patterns, pytree, random
-from weft.autograd import Parameter, Tensor, tensor
+from weft import autograd, errors, nn, patterns, pytree, random
+from weft._version import __version__
+from weft.autograd import Parameter, Tensor, enable_grad, inference_mode, no_grad, set_grad_enabled, tensor
 from weft.capture import (
     PH,
     GraphAppendingTracer,
@@ -20,3 +23,15 @@ from weft.graph._effects import has_side_effect
 from weft.ops import *
 from weft.ops import Spec, spec
 from weft.ops.constants import __array_api_version__, __array_namespace_info__
+
+if _TYPE_CHECKING:
+    from weft import data
+else:
+
+    def __getattr__(name: str) -> object:
+        # What not every program needs is imported when it is asked for.
+        if name == "data":
+            import weft.data
+
+            return weft.data
+        raise AttributeError(f"module 'weft' has no attribute {name!r}")

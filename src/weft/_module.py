@@ -13,12 +13,12 @@ needs no patching: a call, and a read of anything registered, goes to the tracer
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from weft._hooks import HookHandle, add_hook
 from weft._tracing import current_tracer
 from weft.errors import StateError
 
@@ -32,26 +32,6 @@ class LoadReport(NamedTuple):
 
     missing_keys: list[str]
     unexpected_keys: list[str]
-
-
-class HookHandle:
-    """Takes a hook off again: call `remove()`, or use it in a `with` statement."""
-
-    _ids = itertools.count()
-
-    def __init__(self, hooks: dict[int, Any]) -> None:
-        self._hooks = hooks
-        self.id = next(HookHandle._ids)
-
-    def remove(self) -> None:
-        """Take the hook off; once is enough, twice does no harm."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> HookHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
 
 
 class Module:
@@ -116,13 +96,13 @@ class Module:
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> HookHandle:
         """Call `hook(module, args, result)` after every `forward`; what it returns, if not None, becomes the result."""
-        return _add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> HookHandle:
         """Call `hook(module, args)` before every `forward`; what it returns, if not None, becomes the arguments."""
-        return _add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
 
     # Attributes
 
@@ -145,9 +125,7 @@ class Module:
         elif "_modules" not in own:
             super().__setattr__(name, value)
         elif name in own["_buffers"]:
-            self._buffers[name] = _checked(
-                name, value, "a buffer", lambda v: hasattr(v, "dtype") and hasattr(v, "shape")
-            )
+            self._buffers[name] = _checked(name, value, "a buffer", _is_array)
         elif name in own["_parameters"]:
             self._parameters[name] = _checked(name, value, "a Parameter", is_parameter)
         elif name in own["_modules"]:
@@ -190,7 +168,7 @@ class Module:
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Add an array that is state but not a parameter; a non-persistent one stays out of `state_dict`."""
         self._check_new(name, "_buffers")
-        if tensor is not None and not (hasattr(tensor, "dtype") and hasattr(tensor, "shape")):
+        if tensor is not None and not _is_array(tensor):
             raise TypeError(f"register_buffer: {name!r} must be an array or None, got {type(tensor).__name__}")
         self._claim(name, "_buffers")[name] = tensor
         if not persistent:
@@ -253,7 +231,7 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """Every parameter with its dotted name; a shared one comes once."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._read("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
         """Every parameter, each once."""
@@ -263,11 +241,17 @@ class Module:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """Every buffer with its dotted name; a shared one comes once."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._read("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
         """Every buffer, each once."""
         return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def _read(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        """What the program is to see of them: for a tracer, this is a read of each."""
+        for name, value in self._named(kind, prefix, recurse, remove_duplicate):
+            tracer = current_tracer.get()
+            yield name, value if tracer is None else tracer.module_getattr(self, name, value)
 
     def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
@@ -434,6 +418,11 @@ def is_parameter(value: Any) -> bool:
     return getattr(type(value), "_is_parameter", False)
 
 
+def _is_array(value: Any) -> bool:
+    # A proxy has any attribute it is asked for; kept as a buffer, it would outlive the trace it belongs to.
+    return hasattr(value, "dtype") and hasattr(value, "shape") and not getattr(type(value), "_is_proxy", False)
+
+
 def as_array(value: Any) -> np.ndarray[Any, Any]:
     """The array inside a tensor, or the value as an array."""
     return np.asarray(value.detach().numpy() if hasattr(value, "detach") else value)
@@ -449,16 +438,6 @@ def _before(hook: Callable[..., Any], with_kwargs: bool, module: Module, args: A
     if isinstance(changed, tuple) and len(changed) == 2:
         return changed
     raise RuntimeError(f"a forward pre-hook with kwargs must return None or (args, kwargs), got {changed!r}")
-
-
-def _add_hook(hooks: dict[int, Any], entry: Any, prepend: bool) -> HookHandle:
-    handle = HookHandle(hooks)
-    others = dict(hooks) if prepend else {}
-    if prepend:
-        hooks.clear()
-    hooks[handle.id] = entry
-    hooks.update(others)
-    return handle
 
 
 def _checked(name: str, value: Any, wanted: str, fits: Callable[[Any], bool]) -> Any:

@@ -139,7 +139,7 @@ def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dic
         _bad(path, f"truncated: {len(prefix)} bytes are too few for a safetensors file")
     length = int.from_bytes(prefix, "little")
     if length > HEADER_LIMIT:
-        _bad(path, f"its header claims {length} bytes, more than the {HEADER_LIMIT} allowed; not a safetensors file?")
+        _bad(path, f"not a safetensors file: its header would be longer than the {HEADER_LIMIT} bytes allowed")
     if length > size - 8:
         _bad(path, f"truncated: its header claims {length} bytes, the file has {size - 8} left")
     raw = file.read(length)

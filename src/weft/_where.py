@@ -68,12 +68,39 @@ def capture(frame: FrameType | None, boundary: FrameType | None, outer: Position
     return outer
 
 
+def user_position(frame: FrameType | None) -> Position | None:
+    """The position of the innermost user frame at or above `frame`, without where that was called from."""
+    while frame is not None and _INTERNAL[frame.f_globals.get("__name__", "")]:
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti, None)
+
+
 def user_location() -> Location | None:
-    """The innermost line of user code now running."""
+    """The innermost line of user code now running; NumPy's own Python code is not the user's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_internal(frame):
+    while frame is not None and (is_internal(frame) or frame.f_globals.get("__name__", "").startswith("numpy.")):
         frame = frame.f_back
     return None if frame is None else locate((frame.f_code, frame.f_lasti, None))
+
+
+def user_line() -> str | None:
+    """The innermost line of user code now running, as an error shows it: where it is, its text, and what of it ran."""
+    place = user_location()
+    if place is None:
+        return None
+    shown = f"{place.file}:{place.line}, in {place.function}"
+    if not place.text:  # typed at a prompt, or made by exec
+        return shown
+    shown += f"\n    {place.text}"
+    return shown if place.column is None else f"{shown}\n    {_caret(place, place.column)}"
+
+
+def _caret(place: Location, column: int) -> str:
+    raw = linecache.getline(place.file, place.line)
+    start = column - 1 - (len(raw) - len(raw.lstrip()))
+    same_line = place.end_line in (None, place.line)
+    width = max(1, (place.end_column or 0) - column) if same_line else max(1, len(place.text) - start)
+    return " " * start + "^" * width
 
 
 def locate(position: Position, variable: str | None = None) -> Location:
@@ -181,7 +208,13 @@ def _instructions(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int]
 @lru_cache(maxsize=256)
 def _instructions_of(key: _Identity) -> tuple[list[dis.Instruction], dict[int, int]]:
     instructions = list(dis.get_instructions(key.code))
-    return instructions, {instruction.offset: i for i, instruction in enumerate(instructions)}
+    ends = [*(instruction.offset for instruction in instructions[1:]), len(key.code.co_code)]
+    # While a Python function runs, its caller may stand at one of the cache entries that follow the call.
+    return instructions, {
+        offset: i
+        for i, (instruction, end) in enumerate(zip(instructions, ends, strict=True))
+        for offset in range(instruction.offset, end, 2)
+    }
 
 
 class _Identity:
@@ -200,5 +233,5 @@ class _Identity:
 
 
 def _characters(line: str, byte_offset: int) -> int:
-    """Python counts columns in bytes of UTF-8; people count characters."""
-    return len(line.encode()[:byte_offset].decode(errors="replace"))
+    """Python counts columns in bytes of UTF-8; people count characters. Without the text, bytes have to do."""
+    return byte_offset if not line else len(line.encode()[:byte_offset].decode(errors="replace"))

@@ -61,3 +61,15 @@ class StateError(WeftError, RuntimeError):
 
 class FileError(WeftError, ValueError):
     """A saved file that is damaged, hostile, or of another version."""
+
+
+class AutogradError(WeftError, RuntimeError):
+    """A gradient that cannot be computed: no tape, freed values, values changed since, or NaN where that is checked."""
+
+
+class WorkerError(WeftError, RuntimeError):
+    """A data worker that died, or whose own exception could not be sent."""
+
+
+class WorkerTimeout(WorkerError, TimeoutError):
+    """A data worker that did not answer in the time it was given."""

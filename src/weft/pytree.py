@@ -134,10 +134,29 @@ def _close(kind: type, context: Any, children: list[Any]) -> Any:
     # Classes are filled without their constructors, which may take other arguments or change what they are given.
     if issubclass(kind, tuple):
         return tuple.__new__(kind, children)
-    built = object.__new__(kind)
-    for name, child in zip(context, children, strict=True):
-        object.__setattr__(built, name, child)
+    return build(kind, **dict(zip(context, children, strict=True)))
+
+
+def build(cls: type, /, **attributes: Any) -> Any:
+    """An object of a class with these attributes, made without calling anything of its class."""
+    built: Any = object.__new__(cls)
+    for name, value in attributes.items():
+        object.__setattr__(built, name, value)
     return built
+
+
+def made_of_fields(value: Any) -> bool:
+    """Whether calling the class of a dataclass instance with its fields gives the same again."""
+    cls: Any = type(value)
+    own = "__dataclass_params__" in cls.__dict__ and cls.__dataclass_params__.init
+    names = {f.name for f in dataclasses.fields(value) if f.init}
+    rest = len(dataclasses.fields(value)) - len(names)
+    only = names.issuperset(getattr(value, "__dict__", ())) and cls.__new__ is object.__new__
+    return own and only and not rest and not hasattr(cls, "__post_init__") and not _has_init_only(cls)
+
+
+def _has_init_only(cls: type) -> bool:
+    return any(f._field_type is dataclasses._FIELD_INITVAR for f in cls.__dataclass_fields__.values())  # type: ignore[attr-defined]
 
 
 def dict_keys(kind: type[dict[Any, Any]], context: Any) -> Any:

@@ -168,3 +168,37 @@ def test_copies_keep_the_origin() -> None:
     relu = next(n for n in copy.nodes if n.name == "relu")
     assert relu.variable == "hidden"
     assert [o.name for o in relu.meta["from"]] == ["relu"]
+
+
+@weft.wrap
+def halved(x):
+    return x / 2
+
+
+def test_the_variable_of_a_call_of_a_python_function():
+    def f(x):
+        half = halved(x)
+        return half
+
+    assert [node.variable for node in weft.symbolic_trace(f).graph.nodes] == ["x", "half", None]
+
+
+def test_an_attribute_stands_where_it_was_read():
+    def f(x):
+        turned = x.T
+        rows, columns = x.shape
+        return rows, columns, turned
+
+    nodes = {node.name: node for node in weft.symbolic_trace(f).graph.nodes}
+    turned = next(node for node in nodes.values() if "T" in node.args)
+    shape = next(node for node in nodes.values() if "shape" in node.args)
+    assert (turned.variable, turned.location.text) == ("turned", "turned = x.T")
+    assert (shape.variable, shape.location.text) == (None, "rows, columns = x.shape")
+    assert nodes["getitem"].variable == "rows"
+
+
+def test_columns_without_source():
+    scope = {}
+    exec("def f(x):\n    y = x + 1\n    return y\n", scope)
+    place = list(weft.symbolic_trace(scope["f"]).graph.nodes)[1].location
+    assert (place.line, place.column, place.end_column, place.text) == (2, 9, 14, "")

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import math
 import operator
+import re
 import threading
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft.capture import _tracer_base
 from weft.errors import TraceError
 
 Point = collections.namedtuple("Point", ["x", "y"])
@@ -138,7 +140,7 @@ def test_what_needs_the_value_is_refused_with_the_line(f: Any, text: str) -> Non
     assert "help:" in message
 
 
-def test_a_branch_points_at_script_and_marks_the_condition() -> None:
+def test_a_branch_marks_the_condition_and_says_what_to_write() -> None:
     def f(x: Any) -> Any:
         if x.sum() > 0:
             return x
@@ -150,7 +152,7 @@ def test_a_branch_points_at_script_and_marks_the_condition() -> None:
     assert line.strip() == "if x.sum() > 0:"
     assert caret.strip() == "^" * len("x.sum() > 0")
     assert caret.index("^") == line.index("x.sum()")
-    assert "weft.script" in str(caught.value)
+    assert "weft.where(condition, a, b)" in str(caught.value)
 
 
 def test_unpacking_of_known_length() -> None:
@@ -258,6 +260,44 @@ def test_closed_over_arrays_become_one_constant_each() -> None:
     reads = [n.target for n in gm.graph.find_nodes(op="get_attr")]
     assert set(reads) == {"_tensor_constant0"}
     np.testing.assert_array_equal(gm(x3), x3 * k + k)
+
+
+def test_round_takes_digits() -> None:
+    gm = weft.symbolic_trace(lambda x: round(x, 2) + round(x))
+    assert gm(1.126) == round(1.126, 2) + round(1.126)
+
+
+def test_numpy_functions_are_arguments() -> None:
+    gm = weft.symbolic_trace(lambda x: np.apply_along_axis(np.sum, 0, x))
+    np.testing.assert_array_equal(gm(np.ones((2, 3))), [2, 2, 2])
+
+
+def test_an_error_inside_numpy_names_the_line_of_the_program() -> None:
+    for f, text in ((lambda x: np.c_[x, x], "np.c_[x, x]"), (lambda x: np.full((2, 2), x), "np.full((2, 2), x)")):
+        with pytest.raises(TraceError, match="converted to a NumPy array") as caught:
+            weft.symbolic_trace(f)
+        where, line, caret = str(caught.value).splitlines()[1:4]
+        assert where.startswith(f"  at {__file__}:")
+        assert text in line
+        assert caret.strip() == "^" * len(text)
+
+
+def test_an_error_on_a_line_without_source_shows_no_empty_line() -> None:
+    with pytest.raises(TraceError) as caught:
+        weft.symbolic_trace(eval("lambda x: len(x)"))
+    assert str(caught.value).splitlines()[1] == "  at <string>:1, in <lambda>"
+    assert str(caught.value).splitlines()[2].startswith("  help: ")
+
+
+def test_the_class_of_a_module_is_refused() -> None:
+    with pytest.raises(TraceError, match=r"got the class ReLU\n  help: make one: symbolic_trace\(ReLU\(…\)\)"):
+        weft.symbolic_trace(weft.nn.ReLU)
+
+
+def test_every_refusal_points_at_what_exists() -> None:
+    assert _tracer_base._HELP.keys() == _tracer_base._WHY.keys()
+    for text in _tracer_base._HELP.values():
+        assert all(hasattr(weft, name) for name in re.findall(r"weft\.(\w+)", text)), text
 
 
 def test_values_that_cannot_be_arguments_are_named() -> None:

@@ -40,7 +40,7 @@ ESSENTIAL = {
         r"graph \[[\d. ]+\]\nNumPy \[[\d. ]+\]",
         r"equal results: True",
         r"if x\.sum\(\) > 0",
-        r"weft\.script",
+        r"weft\.where",
     ],
     "drop_dropout": [r"Dropped: dropout, layers_2", r"After:\n(?:(?!dropout)[^\0])*$", r"Two runs agree: True"],
     "fold_conv_bn": [r"Modules left: Conv2d, Conv2d, BatchNorm2d", r"Same results to float32 rounding: True"],

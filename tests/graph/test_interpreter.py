@@ -83,6 +83,8 @@ def test_missing_and_extra_arguments() -> None:
     interpreter = Interpreter(symbolic_trace(lambda x, y: x + y))
     with pytest.raises(GraphError, match="no argument is given for the input 'y', which has no default"):
         interpreter.run(1)
+    with pytest.raises(TypeError, match="1 argument more than the graph has inputs"):
+        interpreter.run(1, 2, 3)
     with pytest.raises(TypeError, match="2 arguments more than the graph has inputs"):
         interpreter.run(1, 2, 3, 4)
     assert Interpreter(symbolic_trace(lambda x, *args: (x, args[1]))).run(1, 2, 3) == (1, 3)

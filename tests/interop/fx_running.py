@@ -252,7 +252,8 @@ def replacing_patterns(lib: Library, log: Log) -> None:
     gm = lib.fx.symbolic_trace(f)
     matches = lib.fx.replace_pattern(gm, lambda a, b: lib.matmul(a, b).sum(), lambda a, b: lib.sin(a) * lib.cos(b))
     log("how many", len(matches))
-    log("module", gm)
+    # The order of a value's users is what an edit happens to leave, and no part of the graph's meaning.
+    log("nodes", [(node.op, node.name, node.target, node.args, node.kwargs) for node in gm.graph.nodes])
     log("nodes maps", [sorted((k.name, v.name) for k, v in m.nodes_map.items() if k.op != "output") for m in matches])
     gm.graph.lint()
 

@@ -49,7 +49,8 @@ def more_operators(lib: Library, log: Log) -> None:
     log("range", traced(lib, lambda x: list(range(x))))
     log("unpacking in a call", traced(lib, lambda x: lib.sin(*x)))
     log("keywords in a call", traced(lib, lambda x: dict(**x)))
-    log("hash", traced(lib, lambda x: {x: 1}[x]))
+    # torch.fx looks a traced value up by identity, where its value might be found.
+    log.differs("hash", traced(lib, lambda x: {x: 1}[x]) == "raises", torch=False, weft=True)
     log("augmented", traced(lib, _augmented))
     log("item assignment", traced(lib, _item_assignment))
     log("is", traced(lib, lambda x: 1 if x is None else 2))

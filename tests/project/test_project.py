@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import weft
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src/weft").rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -28,7 +30,7 @@ def test_the_licence_is_the_one_declared() -> None:
 
 def test_the_changelog_knows_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## {re.escape(PROJECT['version'])}\b", text, re.MULTILINE)
+    assert re.search(rf"^## {re.escape(weft.__version__)}\b", text, re.MULTILINE)
 
 
 def test_contributing_covers_what_a_contributor_does_first() -> None:

@@ -1,5 +1,35 @@
-"""Tensors: arrays that take part in ops and can be asked for gradients. See `Tensor` and `Parameter`."""
+"""Tensors, and the tape that gives their gradients. See `Tensor`, `backward` and `grad`."""
 
+from weft.autograd import _fast
+from weft.autograd._backward import backward, grad
+from weft.autograd._function import Function
+from weft.autograd._mode import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from weft.autograd._numerical import gradcheck, gradgradcheck, numerical_diff
 from weft.autograd._tensor import Parameter, Tensor, tensor
 
-__all__ = ["Parameter", "Tensor", "tensor"]
+_fast.install()
+
+__all__ = [
+    "Function",
+    "Parameter",
+    "Tensor",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "numerical_diff",
+    "set_grad_enabled",
+    "tensor",
+]

@@ -11,17 +11,26 @@ NumPy functions that mean an op of the table accept Tensors too and give Tensors
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from weft._hooks import HookHandle, add_hook
+from weft._where import user_position
+from weft.autograd._mode import recording
+from weft.autograd._tape import Leaf, Source, Step, record
+from weft.errors import AutogradError
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE, Op, op_of
 
 Array = np.ndarray[Any, Any]
-Flag = bool  # `bool` itself is a method's name in Methods
+_new = object.__new__
+Flag = bool  # `bool` and `int` themselves are methods' names in Methods
+Whole = int
 
 _UNSAID = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))  # dtypes that repr leaves out
 # NumPy functions that ask about values rather than compute with them: no derivative is lost in the answer.
@@ -35,17 +44,24 @@ _ABOUT = frozenset(
 class Tensor(Methods):
     """An n-dimensional array; see the module's documentation."""
 
-    __slots__ = ("__dict__", "__weakref__", "_array", "_requires_grad", "grad")
     __weft_priority__ = 10
     _is_parameter = False
 
+    # Defaults on the class: making a tensor sets only what differs, which is what makes it cheap.
+    _array: Array
+    _requires_grad: Flag = False
+    _step: Step | None = None  # what made it; None for a leaf
+    _slot: Whole = 0  # which of the step's results it is
+    _leaf: weakref.ref[Leaf] | None = None
+    _hooks: dict[Whole, Callable[[Tensor], Any]] | None = None
+    grad: Tensor | None = None
+
     def __init__(self, data: Any, dtype: npt.DTypeLike | None = None, requires_grad: Flag = False) -> None:
-        self._array: Array = np.asarray(_array_in(data), dtype=dtype)
+        self._array = np.asarray(_array_in(data), dtype=dtype)
         if self._array.dtype.kind not in "biufc":
             raise TypeError(f"a Tensor holds booleans or numbers, got dtype {self._array.dtype}")
-        self.grad: Tensor | None = None
-        self._requires_grad = False
-        self.requires_grad = requires_grad
+        if requires_grad:
+            self.requires_grad = True
 
     # What it is
 
@@ -73,7 +89,12 @@ class Tensor(Methods):
     def requires_grad(self, wanted: Flag) -> None:
         if wanted and self.dtype.kind not in "fc":
             raise TypeError(f"only floating-point and complex tensors have gradients, this one is {self.dtype}")
-        self._requires_grad = wanted
+        if not wanted and self._step is not None:
+            raise AutogradError(
+                "a computed tensor cannot stop requiring its gradient",
+                help="use t.detach(), or compute it in no_grad()",
+            )
+        self._requires_grad = bool(wanted)
 
     def requires_grad_(self, requires_grad: Flag = True) -> Tensor:
         """Set `requires_grad` and return the tensor."""
@@ -93,15 +114,91 @@ class Tensor(Methods):
         """The same values, sharing memory, without a derivative."""
         return Tensor(self._array)
 
-    def clone(self) -> Tensor:
-        """A copy with memory of its own."""
-        return Tensor(self._array.copy())
+    def clone(self) -> Any:
+        """A copy with memory of its own, recorded like any other op."""
+        return TABLE["astype"](self, self.dtype, copy=True)
+
+    # Gradients
+
+    @property
+    def is_leaf(self) -> Flag:
+        """Whether the tensor was made by the user rather than computed from ones that require gradients."""
+        return self._step is None
+
+    @property
+    def grad_fn(self) -> Step | None:
+        """The recorded call that made the tensor; None for a leaf."""
+        return self._step
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: Flag | None = None,
+        create_graph: Flag = False,
+        inputs: Sequence[Tensor] | Tensor | None = None,
+    ) -> None:
+        """Add the gradient of this value to `.grad` of every leaf it depends on, or of `inputs` alone.
+
+        >>> x = tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+        """
+        from weft.autograd._backward import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
+        """Call `hook(gradient)` when this tensor's gradient is computed; what it returns, if not None, replaces it."""
+        if not self._requires_grad:
+            raise AutogradError("register_hook: this tensor does not require a gradient")
+        if self._step is None:
+            self._hooks = {} if self._hooks is None else self._hooks
+            return add_hook(self._hooks, hook)
+        self._step.hooks = {} if self._step.hooks is None else self._step.hooks
+        return add_hook(self._step.hooks.setdefault(self._slot, {}), hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of a computed tensor in `.grad`, as leaves do."""
+        if not self._requires_grad:
+            raise AutogradError("retain_grad: this tensor does not require a gradient")
+        if self._step is not None:
+            self._step.retained = {} if self._step.retained is None else self._step.retained
+            self._step.retained[self._slot] = weakref.ref(self)
+
+    def _source(self) -> Source:
+        """Where the tape says this value came from."""
+        if self._step is not None:
+            return self._step, self._slot
+        leaf = None if self._leaf is None else self._leaf()
+        if leaf is None:
+            # The tape holds the leaf and the leaf the tensor; a strong link back would be a cycle for the collector.
+            leaf = Leaf(self)
+            self._leaf = weakref.ref(leaf)
+        return leaf, 0
+
+    def _accumulate(self, g: Any) -> None:
+        """Add to `.grad`; an array's memory becomes the gradient's."""
+        if isinstance(g, Tensor):
+            self.grad = g if self.grad is None else self.grad + g
+        elif self.grad is None or self.grad._requires_grad:
+            self.grad = Tensor(g) if self.grad is None else self.grad + g
+        else:
+            self.grad._array = np.asarray(self.grad._array + g)
 
     # Taking part in ops, and in NumPy
 
     def __weft_op__(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        record_it = recording.get() and (_wants(args) or (kwargs and _wants(kwargs.values())))
+        if record_it and op.composite:
+            return op.body(*args, **kwargs)  # type: ignore[misc]  # a composite has a body
         # Called again rather than evaluated, so that what is left (arrays, or Specs beside them) finds its answer.
-        return _wrap(op(*_unwrap(args), **_unwrap(kwargs)))
+        result = op(*unwrap(args), **unwrap(kwargs))
+        if record_it and _differentiable(result):
+            step = record(op, op.bind(args, kwargs), result, user_position(sys._getframe(1)))
+            if step is not None:
+                return _wrap_step(result, step)
+        return _wrap(result)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = op_of(ufunc)
@@ -112,7 +209,7 @@ class Tensor(Methods):
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         op = op_of(func)
         if op is None and func in _ABOUT:
-            return func(*_unwrap(args), **_unwrap(kwargs))
+            return func(*unwrap(args), **unwrap(kwargs))
         if op is None:
             raise _no_op(f"{func.__module__}.{func.__name__}", {})
         return op(*args, **kwargs)
@@ -189,19 +286,25 @@ class Tensor(Methods):
     # Copying and showing
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self._array, self._requires_grad, self.grad, self.__dict__))
+        return (_rebuild, (type(self), self._array, self._requires_grad, self.grad, self._extra()))
 
     def __copy__(self) -> Tensor:
-        return _rebuild(type(self), self._array, self._requires_grad, self.grad, self.__dict__)
+        return _rebuild(type(self), self._array, self._requires_grad, self.grad, self._extra())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         from copy import deepcopy
 
+        if self._step is not None:
+            raise AutogradError("only leaf tensors can be copied deeply", help="copy t.detach()")
         copied = _rebuild(type(self), self._array.copy(), self._requires_grad, None, {})
         memo[id(self)] = copied
         copied.grad = deepcopy(self.grad, memo)
-        copied.__dict__.update(deepcopy(self.__dict__, memo))
+        copied.__dict__.update(deepcopy(self._extra(), memo))
         return copied
+
+    def _extra(self) -> dict[str, Any]:
+        """Attributes the user set."""
+        return {name: value for name, value in self.__dict__.items() if name not in _ON_TAPE}
 
     def __repr__(self) -> str:
         whole = self.dtype.kind != "f" or bool(np.all(np.trunc(self._array) == self._array))
@@ -210,7 +313,8 @@ class Tensor(Methods):
         said = self.dtype not in (_UNSAID if self._array.size else [np.float64])
         dtype = f", dtype={self.dtype}" if said else ""
         size = "" if self._array.size or self._array.ndim == 1 else f", size={self.shape}"
-        return f"tensor({text}{size}{dtype}{', requires_grad=True' if self._requires_grad else ''})"
+        made = f", grad_fn=<{self._step.name}>" if self._step is not None else ", requires_grad=True"
+        return f"tensor({text}{size}{dtype}{made if self._requires_grad else ''})"
 
     def __format__(self, spec: str) -> str:
         return (
@@ -223,7 +327,6 @@ class Tensor(Methods):
 class Parameter(Tensor):
     """A tensor that a module registers when it is assigned as an attribute, and that wants a gradient."""
 
-    __slots__ = ()
     _is_parameter = True
 
     def __init__(self, data: Any = (), requires_grad: Flag = True) -> None:
@@ -240,25 +343,65 @@ def tensor(data: Any, dtype: npt.DTypeLike | None = None, requires_grad: Flag = 
     tensor([[1, 3],
             [2, 4]])
     """
-    return Tensor(np.array(_unwrap(data), dtype=dtype), requires_grad=requires_grad)
+    return Tensor(np.array(unwrap(data), dtype=dtype), requires_grad=requires_grad)
 
 
 def _array_in(value: Any) -> Any:
     return value._array if isinstance(value, Tensor) else value
 
 
-def _unwrap(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Arrays in place of Tensors, in nested containers too."""
+    kind = type(value)
+    if kind is Tensor:
+        return value._array
+    if kind is np.ndarray or kind is float or kind is int:
+        return value
     if isinstance(value, Tensor):
         return value._array
     if isinstance(value, (list, tuple)):
-        parts = [_unwrap(part) for part in value]
+        parts = [unwrap(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
-        return {key: _unwrap(part) for key, part in value.items()}
+        return {key: unwrap(part) for key, part in value.items()}
     if isinstance(value, slice):
-        return slice(_unwrap(value.start), _unwrap(value.stop), _unwrap(value.step))
+        return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
     return value
+
+
+def from_step(array: Any, step: Step, slot: Whole) -> Tensor:
+    """The tensor of a step's result."""
+    made = _new(Tensor)
+    made._array = array if type(array) is np.ndarray else np.asarray(array)
+    if made._array.dtype.kind in "fc":
+        made._requires_grad, made._step = True, step
+        if slot:
+            made._slot = slot
+    return made
+
+
+def _wrap_step(result: Any, step: Step) -> Any:
+    if isinstance(result, (list, tuple)):
+        parts = [from_step(part, step, i) for i, part in enumerate(result)]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return from_step(result, step, 0)
+
+
+def _wants(values: Iterable[Any]) -> Flag:
+    """Whether a tensor among the values requires a gradient."""
+    for value in values:
+        if isinstance(value, Tensor):
+            if value._requires_grad:
+                return True
+        elif type(value) in (list, tuple) and _wants(value):
+            return True
+    return False
+
+
+def _differentiable(result: Any) -> Flag:
+    if isinstance(result, (list, tuple)):
+        return any(map(_differentiable, result))
+    return isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "fc"
 
 
 def _wrap(value: Any) -> Any:
@@ -283,3 +426,6 @@ def _rebuild(cls: type[Tensor], array: Array, requires_grad: Flag, grad: Any, ex
     built._array, built._requires_grad, built.grad = array, requires_grad, grad
     built.__dict__.update(extra)
     return built
+
+
+_ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_hooks", "grad"})

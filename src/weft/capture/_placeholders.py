@@ -34,7 +34,7 @@ def placeholders_for(
 ) -> tuple[Arguments, inspect.Signature]:
     """Create the placeholders and return the arguments to run the function with."""
     signature = _signature(function)
-    parameters = _ordered(signature, skip_self=not _is_free(tracer, function))
+    parameters = _ordered(signature, skip_self=not is_free(tracer, function))
     fixed = _by_name(concrete_args, parameters)
     arguments: Arguments = []
     trees: list[Tree] = []
@@ -82,6 +82,12 @@ def prepare_call(
     # The order in which a code object keeps them: keyword-only parameters stand before *args.
     order = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     ranked = sorted(arguments, key=lambda item: 1 + order.index(item[0].kind) if item[0].kind in order else 0)
+    names = tuple(parameter.name for parameter, _ in ranked)
+    if function.__code__.co_varnames[len(values) : len(values) + len(names)] != names:
+        raise TraceError(
+            f"{function.__name__} declares other parameters than it has, *args or **kwargs among them",
+            help="trace a function with named parameters",
+        )
     values += [value for _, value in ranked]
     return _without_variadics(function, len(values)), values, {}
 
@@ -96,7 +102,11 @@ def _without_variadics(function: FunctionType, count: int) -> Callable[..., Any]
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     try:
-        return inspect.signature(function, eval_str=True)
+        signature = inspect.signature(function, eval_str=True)
+        if hasattr(function, "__wrapped__") and any(p.kind in _VARIADIC for p in signature.parameters.values()):
+            # What a decorated function passes on to is told by the one inside; what reaches it, by itself alone.
+            signature = inspect.signature(function, eval_str=True, follow_wrapped=False)
+        return signature
     except (ValueError, TypeError, NameError, SyntaxError):
         pass
     try:
@@ -115,7 +125,7 @@ def _ordered(signature: inspect.Signature, skip_self: bool) -> list[inspect.Para
     return list(signature.parameters.values())[1 if skip_self else 0 :]
 
 
-def _is_free(tracer: Tracer, function: Callable[..., Any]) -> bool:
+def is_free(tracer: Tracer, function: Callable[..., Any]) -> bool:
     """Whether the function is the root itself, rather than the `forward` of the root's class."""
     return getattr(type(tracer.root), tracer.traced_func_name, None) is not function
 

@@ -7,12 +7,17 @@ raises, with the line it happened on.
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy, deepcopy
 from types import NotImplementedType
 from typing import TYPE_CHECKING, Any
 
 from weft.capture import _numpy
+from weft.errors import TraceError
 from weft.graph import Node
 
 if TYPE_CHECKING:
@@ -59,65 +64,113 @@ class Proxy:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
 
-    def __iter__(self) -> Iterator[Any]:
-        return self.tracer.iter(self)
+    def __round__(self, *digits: Any) -> Any:
+        return self.tracer.create_proxy("call_function", round, (self, *digits), _NO_KWARGS)
+
+    def __floor__(self) -> Any:
+        return self.tracer.create_proxy("call_function", math.floor, (self,), _NO_KWARGS)
+
+    def __ceil__(self) -> Any:
+        return self.tracer.create_proxy("call_function", math.ceil, (self,), _NO_KWARGS)
+
+    def __trunc__(self) -> Any:
+        return self.tracer.create_proxy("call_function", math.trunc, (self,), _NO_KWARGS)
+
+    def __pow__(self, other: Any, *modulus: Any) -> Any:
+        function = pow if modulus else operator.pow
+        return self.tracer.create_proxy("call_function", function, (self, other, *modulus), _NO_KWARGS)
+
+    def __copy__(self) -> Any:
+        return self.tracer.create_proxy("call_function", copy, (self,), _NO_KWARGS)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.tracer.create_proxy("call_function", deepcopy, (self,), _NO_KWARGS)
+
+    def __iter__(self) -> Any:
+        return self._ask("iter")
 
     def keys(self) -> Any:
         """Called by Python for `**proxy`."""
-        return self.tracer.keys(self)
+        return self._ask("keys")
 
     # What needs the value
 
-    def __bool__(self) -> bool:
-        return self.tracer.to_bool(self)
+    def _ask(self, question: str, *why: str) -> Any:
+        """The tracer's answer. Its refusal is noted, in case the program catches the error and goes on."""
+        try:
+            return getattr(self.tracer, question)(self, *why)
+        except TraceError as error:
+            self.tracer._refused = self.tracer._refused or error
+            raise
 
-    def __len__(self) -> int:
-        return self.tracer.refuse(self, "len")
+    def __bool__(self) -> Any:
+        return self._ask("to_bool")
 
-    def __index__(self) -> int:
-        return self.tracer.refuse(self, "index")
+    def __len__(self) -> Any:
+        return self._ask("refuse", "len")
 
-    def __int__(self) -> int:
-        return self.tracer.refuse(self, "int")
+    def __index__(self) -> Any:
+        return self._ask("refuse", "index")
 
-    def __float__(self) -> float:
-        return self.tracer.refuse(self, "float")
+    def __int__(self) -> Any:
+        return self._ask("refuse", "int")
 
-    def __complex__(self) -> complex:
-        return self.tracer.refuse(self, "complex")
+    def __float__(self) -> Any:
+        return self._ask("refuse", "float")
 
-    def __contains__(self, item: object) -> bool:
-        return self.tracer.refuse(self, "in")
+    def __complex__(self) -> Any:
+        return self._ask("refuse", "complex")
+
+    def __hash__(self) -> Any:
+        return self._ask("to_hash")
+
+    def __contains__(self, item: object) -> Any:
+        return self._ask("refuse", "in")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.tracer.refuse(self, "array")
+        return self._ask("refuse", "array")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.tracer.refuse(self, "setitem")
+        self._ask("refuse", "setitem")
 
     def __delitem__(self, key: Any) -> None:
-        self.tracer.refuse(self, "delitem")
+        self._ask("refuse", "delitem")
 
 
 class Attribute(Proxy):
     """`proxy.name`: becomes a method call when it is called, and a `getattr` node when it is used as a value."""
 
-    __slots__ = ("_node", "attr", "root")
+    __slots__ = ("_last", "_node", "_position", "attr", "root")
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root = root
         self.attr = attr
-        self.tracer = root.tracer
+        self.tracer = tracer = root.tracer
         self._node: Node | None = None
+        self._last = tracer.graph._root.prev
+        self._position = tracer._position(sys._getframe(1)) if tracer.record_stack_traces else None
 
     @property
     def node(self) -> Node:  # type: ignore[override]  # made when it is first needed: most attributes are called
         if self._node is None:
-            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            with self._where_read():
+                self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+            self._node._position = self._position
         return self._node
 
+    def _where_read(self) -> AbstractContextManager[None]:
+        """Here, or, if something that may have changed the object came in between, where the attribute was read."""
+        wrote, last = self.tracer._wrote, self._last
+        if wrote is None or wrote.graph is not last.graph or wrote <= last or last._erased:
+            return nullcontext()
+        return last.graph.inserting_before(last.next)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+        _numpy.check_method(self.attr, args, kwargs)
+        called = self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+        if self.attr not in _numpy.READING_METHODS and isinstance(called, Proxy):
+            self.tracer._wrote = called.node
+        return called
 
 
 class ParameterProxy(Proxy):
@@ -182,11 +235,9 @@ _ARITHMETIC = (
 
 for _name in (*_ARITHMETIC, "getitem", "eq", "ne", "lt", "le", "gt", "ge", "divmod"):
     _function = divmod if _name == "divmod" else getattr(operator, f"{_name}_" if _name in ("and", "or") else _name)
-    setattr(Proxy, f"__{_name}__", _binary(_function))
-    if _name in _ARITHMETIC:
+    if _name != "pow":
+        setattr(Proxy, f"__{_name}__", _binary(_function))
+    if _name in _ARITHMETIC or _name == "divmod":
         setattr(Proxy, f"__r{_name}__", _reflected(_function))
 for _name in ("neg", "pos", "invert", "abs"):
     setattr(Proxy, f"__{_name}__", _unary(getattr(operator, _name)))
-for _name, _function in (("round", round), ("floor", __import__("math").floor)):
-    setattr(Proxy, f"__{_name}__", _unary(_function))
-Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]  # __eq__ records; identity is what a dict needs

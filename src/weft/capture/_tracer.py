@@ -30,7 +30,8 @@ from weft import _where
 from weft._module import Module
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
-from weft.capture._placeholders import PH, annotation_of, placeholders_for, prepare_call
+from weft.capture._constants import Constants
+from weft.capture._placeholders import PH, annotation_of, is_free, placeholders_for, prepare_call
 from weft.capture._proxy import ParameterProxy, Proxy
 from weft.capture._tracer_base import TracerBase
 from weft.errors import TraceError
@@ -69,7 +70,7 @@ class Tracer(TracerBase):
         self._parameters: dict[int, str] | None = None
         self._arrays: dict[int, str] | None = None
         self._parameter_proxies: dict[str, Proxy] = {}
-        self._keep: list[Any] = []  # constants, held so that their ids stay theirs
+        self._constants, self._held = Constants(), Constants()  # arrays the program closes over, those of the root
         self._fresh: dict[str, int] = {}
 
     def trace(self, root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> Graph:
@@ -87,10 +88,15 @@ class Tracer(TracerBase):
         self._boundary = sys._getframe()
         try:
             arguments, signature = placeholders_for(self, function, concrete_args)
-            run, args, kwargs = prepare_call(function, arguments, self.root if isinstance(root, Module) else None)
+            run, args, kwargs = self._call_of(function, arguments)
             output = self.create_arg(run(*args, **kwargs))
+            self._check()
             self.create_node("output", "output", (output,), {}, None, annotation_of(signature.return_annotation))
             self._place_ends(function)
+        except Exception as error:
+            if self._refused is not None and not isinstance(error, TraceError):
+                error.add_note(f"before that: {self._refused}")
+            raise
         finally:
             self._boundary = self._outer = self._module_stack = None
             current_tracer.reset(token)
@@ -105,7 +111,13 @@ class Tracer(TracerBase):
             forward = getattr(type(root), self.traced_func_name, None)
             if forward is None:
                 raise TraceError(f"{type(root).__name__} has no method {self.traced_func_name!r} to trace")
-            self.root, function = root, forward
+            # A `forward` given to this one module is the one its calls run.
+            self.root, function = root, root.__dict__.get(self.traced_func_name, forward)
+        elif isinstance(root, type) and issubclass(root, Module):
+            raise TraceError(
+                f"symbolic tracing needs a module, got the class {root.__name__}",
+                help=f"make one: symbolic_trace({root.__name__}(…))",
+            )
         elif callable(root):
             self.root, function = Module(), root
         else:
@@ -113,12 +125,44 @@ class Tracer(TracerBase):
         self._paths, self._parameters, self._arrays = {}, None, None
         for path, module in self.root.named_modules():
             self._paths[id(module)] = path
-        self._parameter_proxies, self._keep, self._fresh = {}, [], {}
+        self._parameter_proxies, self._fresh = {}, {}
+        self._constants, self._held = Constants(), Constants()
+        self._refused = self._wrote = None
         own = [cls for cls in type(self).__mro__ if not cls.__module__.startswith("weft.") and cls is not object]
         self._own_code = frozenset(
             id(value.__code__) for cls in own for value in vars(cls).values() if isinstance(value, FunctionType)
         )
         return function
+
+    def _call_of(self, function: Callable[..., Any], arguments: Any) -> Any:
+        """What to call, and with what; hooks of the root are part of what its call does."""
+        receiver = None if is_free(self, function) else self.root
+        run, args, kwargs = prepare_call(function, arguments, receiver)
+        hooked = self.root._forward_hooks or self.root._forward_pre_hooks
+        if not hooked or self.traced_func_name != "forward":
+            return run, args, kwargs
+        if run is not function:
+            raise TraceError(
+                f"{type(self.root).__name__} has hooks and takes *args or **kwargs: what to give the hooks is unknown",
+                help="take the hooks off, or name the parameters of forward",
+            )
+        return self.root._call, args if receiver is None else args[1:], kwargs
+
+    def _check(self) -> None:
+        """Refuse a program that ran to its end, but not as it would have run on values."""
+        if self._refused is not None:
+            raise TraceError(
+                f"{self._refused.message}; the program caught this error and went on, as it might not on a value",
+                where=self._refused.where,
+                help=self._refused.help,
+            )
+        self.graph.constants.update(self._constants.changed())
+        if held := list(self._held.changed()):
+            raise TraceError(
+                f"{held[0]} is an array of the module that the program used and then changed; symbolic tracing records "
+                "no writes",
+                help="compute a new array instead of changing this one",
+            )
 
     def _place_ends(self, function: Any) -> None:
         """Inputs are written where the function is defined, the output at its `return`."""
@@ -189,23 +233,29 @@ class Tracer(TracerBase):
         self._fresh[prefix] = number + 1
         return f"{prefix}{number}"
 
+    def to_hash(self, obj: Proxy) -> int:
+        """Called where Python looks a proxy up in a dict or set: it would not be found by its value."""
+        if current_tracer.get() is self:
+            self.refuse(obj, "hash")
+        return super().to_hash(obj)
+
     # Arrays that the program closes over
 
     def array_arg(self, array: Any) -> Node:
         """A `get_attr` of where the array lives in the root, or of a constant kept with the graph."""
         path = self._parameter_paths().get(id(array)) or self._array_paths().get(id(array))
         if path is None:
-            path = self.get_fresh_qualname("_tensor_constant")
-            self.graph.constants[path] = array
-            self._array_paths()[id(array)] = path
-            self._keep.append(array)
+            path = self._constants.name(array, lambda: self.get_fresh_qualname("_tensor_constant"))
+            self.graph.constants.setdefault(path, array)
+        else:
+            self._held.note(path, array)
         node: Node = self.create_proxy("get_attr", path, (), {}).node
         return node
 
     def _parameter_paths(self) -> dict[int, str]:
         """Where the parameters of the root live, by identity; worked out when the first one is met."""
         if self._parameters is None:
-            self._parameters = {id(parameter): path for path, parameter in self.root.named_parameters()}
+            self._parameters = {id(p): path for path, p in self.root._named("_parameters", "", True, True)}
         return self._parameters
 
     def _array_paths(self) -> dict[int, str]:
@@ -213,7 +263,7 @@ class Tracer(TracerBase):
         if self._arrays is None:
             self._arrays = {}
             for path, module in self.root.named_modules():
-                named = {**vars(module), **dict(module.named_buffers(recurse=False))}
+                named = {**vars(module), **module._buffers}
                 for name, value in named.items():
                     if isinstance(value, _ARRAYS):
                         self._arrays.setdefault(id(value), f"{path}.{name}" if path else name)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import enum
 import sys
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FrameType, FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 
-from weft import _where
+from weft import _where, pytree
 from weft.autograd import Tensor
 from weft.capture._proxy import Attribute, Proxy
 from weft.errors import TraceError
 from weft.graph import Graph, Node
+from weft.graph._arguments import ImmutableDict, ImmutableList
 from weft.ops import Op, Spec
 
+_NUMPY_FUNCTION = type(np.sum)  # np.sum and most others are no plain Python functions
 _CONSTANTS = frozenset({int, float, bool, str, complex, bytes, type(None), type(...), type, np.dtype, range})
 
 _WHY = {
@@ -32,16 +35,27 @@ _WHY = {
     "in": ("`in` on a traced value", "symbolic tracing has no value to search"),
     "array": ("a traced value converted to a NumPy array", "symbolic tracing has no value to convert"),
     "setitem": ("item assignment on a traced value", "symbolic tracing records no writes"),
+    "hash": ("a traced value as a key of a dict or a member of a set", "symbolic tracing has no value to look up"),
     "delitem": ("item deletion on a traced value", "symbolic tracing records no writes"),
 }
+_CONTAINERS = (tuple, list, dict, ImmutableList, ImmutableDict)
+_NUMBER = "mark the function that needs the number with weft.wrap: it is then called when the graph runs"
 _HELP = {
-    "bool": "capture it with weft.script, which keeps both branches, or fix the value with concrete_args",
-    "len": "use x.shape[0], which is recorded, capture it with weft.script, or mark len with weft.wrap('len')",
-    "iter": "unpack a known number of items (a, b = x), index them, or capture it with weft.script, which keeps loops",
-    "keys": "read the keys you need (kwargs['scale']), or capture it with weft.script",
-    "setitem": "use weft.where or weft.index_update, or capture it with weft.script, which records writes",
+    "bool": "choose with weft.where(condition, a, b), write & | ~ for and, or, not; or fix it with concrete_args",
+    "len": "use x.shape[0], which is recorded, or mark len with weft.wrap('len')",
+    "iter": "unpack a known number of items (a, b = x), index them, or mark the function that loops with weft.wrap",
+    "keys": "read the keys you need (kwargs['scale'])",
+    "int": _NUMBER,
+    "float": _NUMBER,
+    "complex": _NUMBER,
+    "index": _NUMBER,
+    "in": "write (x == item).any(), which is recorded",
+    "hash": "index a list or an array with it, or mark the function that looks it up with weft.wrap",
+    "array": "use x as it is, weft.asarray([x, y]), or weft's own function for it; or mark yours with weft.wrap",
+    "setitem": "use weft.where(condition, a, b) or weft.index_update(x, key, value), which give a new array",
 }
 _HELP["delitem"] = _HELP["setitem"]
+_KEPT = (np.generic, np.dtype, type, enum.Enum, FunctionType, BuiltinFunctionType, np.ufunc, _NUMPY_FUNCTION, Op, Spec)
 
 
 class TracerBase:
@@ -57,6 +71,8 @@ class TracerBase:
     _boundary: FrameType | None = None  # frames from here outwards are described by _outer
     _outer: _where.Position | None = None  # where the module now being traced was called
     _module_stack: dict[str, Any] | None = None
+    _wrote: Node | None = None  # the latest call that may have changed an object the program holds
+    _refused: TraceError | None = None  # the first thing that was refused, in case the program catches the error
     _own_arguments = False  # whether a subclass has its own create_arg
     _own_code: frozenset[int] = frozenset()  # ids of code objects of the user's tracer itself, which is not the program
 
@@ -94,13 +110,17 @@ class TracerBase:
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Any:
         """Record a call and return the proxy of its result."""
-        create_arg = self.create_arg
+        create_arg, graph = self.create_arg, self.graph
         if self._own_arguments:
             node_args = tuple([create_arg(a) for a in args])
         else:  # what create_arg does for most arguments, without calling it
             node_args = tuple(
                 [
-                    a.node if type(a) is Proxy and a.tracer is self else a if type(a) in _CONSTANTS else create_arg(a)
+                    a.node
+                    if type(a) is Proxy and a.node.graph is graph
+                    else a
+                    if type(a) in _CONSTANTS
+                    else create_arg(a)
                     for a in args
                 ]
             )
@@ -123,29 +143,17 @@ class TracerBase:
             return a
         if isinstance(a, (np.ndarray, Tensor)):
             return self.array_arg(a)
-        if isinstance(a, tuple):
-            parts = [self.create_arg(part) for part in a]
-            return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
-        if isinstance(a, list):
-            return [self.create_arg(part) for part in a]
-        if isinstance(a, dict):
-            return self._dict_arg(a)
+        if isinstance(a, (tuple, list, dict)):
+            return self._container_arg(a)
         if isinstance(a, slice):
             return slice(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
         if isinstance(a, range):
             return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
-        if isinstance(
-            a, (np.generic, np.dtype, type, enum.Enum, FunctionType, BuiltinFunctionType, np.ufunc, Op, Spec)
-        ):
+        if isinstance(a, _KEPT):
             return a
         if dataclasses.is_dataclass(a):
-            fields = {f.name: self.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a) if f.init}
-            return self.create_node("call_function", type(a), (), fields)
-        raise TraceError(
-            f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument of a recorded call",
-            where=_here(),
-            help="pass numbers, strings, arrays, dtypes and containers of them, or mark the function with weft.wrap",
-        )
+            return self._dataclass_arg(a)
+        raise _no_argument(a)
 
     def array_arg(self, array: Any) -> Node:
         """What an array becomes as an argument: a read of a constant kept with the graph."""
@@ -155,16 +163,48 @@ class TracerBase:
             setattr(self.graph.owning_module, path, array)
         return self.create_node("get_attr", path, (), {})
 
+    def _container_arg(self, a: Any) -> Any:
+        kind = type(a)
+        plain: Any
+        if isinstance(a, dict):
+            plain = self._dict_arg(a)
+        else:
+            parts = [self.create_arg(part) for part in a]
+            if hasattr(a, "_fields"):
+                return kind(*parts)
+            plain = tuple(parts) if isinstance(a, tuple) else parts
+        if kind in _CONTAINERS:
+            return plain
+        if isinstance(a, defaultdict):
+            return self.create_node("call_function", kind, (self.create_arg(a.default_factory), plain), {})
+        # A class of its own, whose objects are nothing but what they contain, makes another of the same contents.
+        base: Any = next(cls for cls in (tuple, list, OrderedDict, Counter, dict) if isinstance(a, cls))
+        if kind.__new__ is not base.__new__ or kind.__init__ is not base.__init__ or getattr(a, "__dict__", None):
+            raise _no_argument(a)
+        return self.create_node("call_function", kind, (plain,), {})
+
+    def _dataclass_arg(self, a: Any) -> Any:
+        fields = {f.name: self.create_arg(getattr(a, f.name)) for f in dataclasses.fields(a) if hasattr(a, f.name)}
+        if pytree.made_of_fields(a):
+            return self.create_node("call_function", type(a), (), fields)
+        # Its constructor has run on the proxies, and must not run again on what it made of them.
+        rest = {name: value for name, value in getattr(a, "__dict__", {}).items() if name not in fields}
+        if any(isinstance(leaf, Proxy) for leaf in pytree.leaves_of(rest)):
+            raise _no_argument(a)
+        return pytree.build(type(a), **rest, **fields)
+
     def _dict_arg(self, a: dict[Any, Any]) -> dict[Any, Any]:
         if any(isinstance(key, Proxy) for key in a):
-            raise TraceError("a traced value cannot be a key of a dict", where=_here(), help="use it as a value")
+            raise TraceError(
+                "a traced value cannot be a key of a dict", where=_where.user_line(), help="use it as a value"
+            )
         return {key: self.create_arg(value) for key, value in a.items()}
 
     def _node_of(self, proxy: Proxy) -> Node:
-        if proxy.tracer is not self and proxy.tracer.graph is not self.graph:
+        if proxy.node.graph is not self.graph:
             raise TraceError(
                 f"{proxy.node.name} belongs to another trace",
-                where=_here(),
+                where=_where.user_line(),
                 help="values of an outer trace cannot enter an inner one: pass them as arguments",
             )
         return proxy.node
@@ -185,6 +225,10 @@ class TracerBase:
             self.refuse(obj, "iter")
         return iter([obj[i] for i in range(count)])  # type: ignore[index]  # Proxy gets __getitem__ by a loop
 
+    def to_hash(self, obj: Proxy) -> int:
+        """Called where a proxy is put into a dict or set, or looked up there: by identity, unless a tracer refuses."""
+        return object.__hash__(obj)
+
     def keys(self, obj: Proxy) -> Any:
         """Called where Python unpacks a proxy with **."""
         self.refuse(obj, "keys")
@@ -192,11 +236,7 @@ class TracerBase:
     def refuse(self, obj: Proxy, why: str) -> NoReturn:
         """Raise the error that explains what cannot be recorded, and what to do."""
         what, reason = _WHY[why]
-        raise TraceError(
-            f"{what} cannot be recorded: {reason}",
-            where=_here(),
-            help=_HELP.get(why, "capture the program with weft.script, or mark the function with weft.wrap"),
-        )
+        raise TraceError(f"{what} cannot be recorded: {reason}", where=_where.user_line(), help=_HELP[why])
 
     def _position(self, frame: FrameType) -> _where.Position | None:
         own = self._own_code
@@ -208,27 +248,18 @@ class TracerBase:
         return _where.capture(frame, self._boundary, self._outer)
 
 
+def _no_argument(a: Any) -> TraceError:
+    kind = type(a)
+    return TraceError(
+        f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
+        where=_where.user_line(),
+        help="use numbers, strings, arrays, dtypes and containers of them, or mark the function with weft.wrap",
+    )
+
+
 class GraphAppendingTracer(TracerBase):
     """Records at a graph's insertion point: for editing a graph by computing with `Proxy(node)`."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.record_stack_traces = False
-
-
-def _here() -> str | None:
-    place = _where.user_location()
-    if place is None:
-        return None
-    caret = "" if place.column is None or not place.text else _caret(place)
-    return f"{place.file}:{place.line}, in {place.function}\n    {place.text}{caret}"
-
-
-def _caret(place: _where.Location) -> str:
-    import linecache
-
-    raw = linecache.getline(place.file, place.line)
-    start = (place.column or 1) - 1 - (len(raw) - len(raw.lstrip()))
-    same_line = place.end_line in (None, place.line)
-    width = max(1, (place.end_column or 0) - (place.column or 0)) if same_line else max(1, len(place.text) - start)
-    return f"\n    {' ' * start}{'^' * width}"

@@ -76,6 +76,10 @@ class Transformer(Interpreter):
         """Write a call of a submodule."""
         return self.tracer.create_proxy("call_module", target, args, kwargs)
 
+    def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write a call of a method."""
+        return self.tracer.create_proxy("call_method", target, args, kwargs)
+
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Write a call of a function."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)

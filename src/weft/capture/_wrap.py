@@ -52,7 +52,9 @@ def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         for leaf in pytree.leaves_of((args, kwargs)):
             if isinstance(leaf, Proxy):
-                return leaf.tracer.create_proxy("call_function", wrapped, args, kwargs)
+                called = leaf.tracer.create_proxy("call_function", wrapped, args, kwargs)
+                leaf.tracer._wrote = getattr(called, "node", None)
+                return called
         return function(*args, **kwargs)
 
     wrapped._weft_wrapped = True  # type: ignore[attr-defined]  # functions take attributes

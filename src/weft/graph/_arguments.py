@@ -6,9 +6,10 @@ They are kept immutable, so that an edge can only change through its node, which
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from weft import pytree
 from weft.errors import GraphError
 
 if TYPE_CHECKING:
@@ -52,18 +53,35 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     """Apply `fn` to every leaf of nested containers, slices and dataclasses; containers come back immutable."""
     if isinstance(a, tuple):
         parts = [map_aggregate(part, fn) for part in a]
-        return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
+        if hasattr(a, "_fields"):
+            return type(a)(*parts)
+        return tuple(parts) if type(a) is tuple or not _unchanged(a, parts) else a
     if isinstance(a, list):
-        return ImmutableList([map_aggregate(part, fn) for part in a])
+        parts = [map_aggregate(part, fn) for part in a]
+        return ImmutableList(parts) if type(a) in (list, ImmutableList) or not _unchanged(a, parts) else a
     if isinstance(a, dict):
-        return ImmutableDict({key: map_aggregate(value, fn) for key, value in a.items()})
+        parts = [map_aggregate(value, fn) for value in a.values()]
+        plain = type(a) in (dict, ImmutableDict) or not _unchanged(a.values(), parts)
+        return ImmutableDict(zip(a, parts, strict=True)) if plain else a
     if isinstance(a, slice):
         return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
     if dataclasses.is_dataclass(a) and not isinstance(a, type):
-        return dataclasses.replace(
-            a, **{f.name: map_aggregate(getattr(a, f.name), fn) for f in dataclasses.fields(a) if f.init}
-        )
+        return _map_dataclass(a, fn)
     return fn(a)
+
+
+def _unchanged(old: Iterable[Any], new: Iterable[Any]) -> bool:
+    """Whether a container of a class of its own, such as the default of a parameter, may stay what it is."""
+    return all(a is b for a, b in zip(old, new, strict=True))
+
+
+def _map_dataclass(a: Any, fn: Callable[[Any], Any]) -> Any:
+    """The same object where no field changes, else another: without its constructor, which may change what it gets."""
+    held = {f.name: getattr(a, f.name) for f in dataclasses.fields(a) if hasattr(a, f.name)}
+    fields = {name: map_aggregate(value, fn) for name, value in held.items()}
+    if all(fields[name] is value for name, value in held.items()):
+        return a
+    return pytree.build(type(a), **{**getattr(a, "__dict__", {}), **fields})
 
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
@@ -101,4 +119,4 @@ def nodes_in(a: Any) -> Iterator[Node]:
         yield from nodes_in((a.start, a.stop, a.step))
     elif dataclasses.is_dataclass(a) and not isinstance(a, type):
         for f in dataclasses.fields(a):
-            yield from nodes_in(getattr(a, f.name))
+            yield from nodes_in(getattr(a, f.name, None))

@@ -209,7 +209,7 @@ class Graph:
             raise GraphError(f"erase_node: {to_erase.name} is erased already")
         if to_erase.users:
             raise GraphError(
-                f"erase_node: {to_erase.name} still has {len(to_erase.users)} users: {_some(to_erase.users)}",
+                f"erase_node: {to_erase.name} is still read by {_some(to_erase.users)}",
                 help="replace its uses first: node.replace_all_uses_with(other)",
             )
         if self._before is to_erase:

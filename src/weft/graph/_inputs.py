@@ -132,6 +132,9 @@ def _same(given: Any, fixed: Any) -> bool:
         return True
     if isinstance(given, np.ndarray) or isinstance(fixed, np.ndarray):
         return type(given) is type(fixed) and given.dtype == fixed.dtype and np.array_equal(given, fixed)
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0; a graph traced for one of them is not one for the others.
+    if isinstance(fixed, (bool, int, float, complex, np.generic)):
+        return type(given) is type(fixed) and repr(given) == repr(fixed)
     try:
         return bool(given == fixed)
     except Exception:

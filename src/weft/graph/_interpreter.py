@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weft.errors import GraphError
-from weft.graph._arguments import map_aggregate
+from weft.graph._arguments import ImmutableDict, ImmutableList, map_aggregate
 from weft.graph._graph import Graph
 from weft.graph._node import Node
 
@@ -73,8 +73,8 @@ class Interpreter:
                 note_node(error, node)
                 raise
             if node.op == "output":
-                if initial_env is None and (extra := list(self.args_iter)):
-                    raise TypeError(f"{len(extra)} arguments more than the graph has inputs")
+                if initial_env is None and (extra := len(list(self.args_iter))):
+                    raise TypeError(f"{extra} argument{'s' * (extra > 1)} more than the graph has inputs")
                 return self.env[node]
             for unused in self.user_to_last_uses.get(node, ()):
                 self.env.pop(unused, None)
@@ -169,9 +169,9 @@ def values_of(a: Any, env: Mapping[Node, Any], user: Node) -> Any:
         return a
     if kind is tuple:
         return tuple([values_of(part, env, user) for part in a])
-    if isinstance(a, list):
+    if kind is list or kind is ImmutableList:
         return [values_of(part, env, user) for part in a]
-    if isinstance(a, dict):
+    if kind is dict or kind is ImmutableDict:
         return {key: values_of(part, env, user) for key, part in a.items()}
     return map_aggregate(a, lambda leaf: values_of(leaf, env, user) if isinstance(leaf, Node) else leaf)
 

@@ -162,7 +162,8 @@ def _check_inputs_and_output(nodes: list[Node]) -> None:
     for node in nodes:
         if output is not None:
             what = "a second output" if node.op == "output" else node.op
-            _fail(f"{node.name} ({what}) stands after the output {output.name}", node, "nothing after the output runs")
+            help = f"erase it, or move it: {output.name}.prepend({node.name})"
+            _fail(f"{node.name} ({what}) stands after {output.name}, where nothing runs", node, help)
         if node.op == "placeholder":
             if other is not None:
                 _fail(f"placeholder {node.name} stands after {other.name} ({other.op})", node, "inputs come first")

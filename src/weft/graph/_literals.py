@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from weft import pytree
+from weft.graph._arguments import ImmutableDict, ImmutableList
 from weft.graph._names import snake_case
 from weft.graph._node import Node
 from weft.graph._print import where_defined
@@ -59,9 +61,17 @@ class Literals:
         if text is not None:
             return text
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = ", ".join(f"{f.name}={self(getattr(value, f.name))}" for f in dataclasses.fields(value) if f.init)
-            return f"{self.function(type(value))}({fields})"
+            return self._dataclass(value)
         return self.bound(value)
+
+    def _dataclass(self, value: Any) -> str:
+        # A constructor that does more than set the fields must not do it again on what it made of them.
+        plain = pytree.made_of_fields(value)
+        held = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)}
+        held = held if plain else {**getattr(value, "__dict__", {}), **held}
+        fields = ", ".join(f"{name}={self(part)}" for name, part in held.items())
+        cls = self.function(type(value))
+        return f"{cls}({fields})" if plain else f"{self.function(pytree.build)}({cls}, {fields})"
 
     # Names
 
@@ -153,10 +163,14 @@ class Literals:
             return None
         return f"({parts},)" if len(value) == 1 else f"({parts})"
 
-    def _list(self, value: list[Any]) -> str:
+    def _list(self, value: list[Any]) -> str | None:
+        if type(value) not in (list, ImmutableList):
+            return None
         return f"[{', '.join(self(part) for part in value)}]"
 
-    def _dict(self, value: dict[Any, Any]) -> str:
+    def _dict(self, value: dict[Any, Any]) -> str | None:
+        if type(value) not in (dict, ImmutableDict):
+            return None
         return "{" + ", ".join(f"{self(key)}: {self(part)}" for key, part in value.items()) + "}"
 
     def _set(self, value: set[Any]) -> str | None:

@@ -54,7 +54,8 @@ class GraphModule(Module):
         super().__init__()
         type(self).__name__ = type(self).__qualname__ = class_name
         self.training = getattr(root, "training", True)
-        self.meta = dict(getattr(root, "meta", {}) or {})
+        meta = getattr(root, "meta", None)
+        self.meta = dict(meta) if isinstance(meta, dict) else {}
         _copy_used(root, graph, self)
         self.graph = graph
 
@@ -222,6 +223,7 @@ class GraphModule(Module):
 
 
 _GENERATED = frozenset({"_graph", "_generated", "_filename"})
+_OWN_STATE = _GENERATED | {"meta"}
 
 
 def _blank(cls: type[GraphModule]) -> GraphModule:
@@ -250,6 +252,7 @@ def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> No
     # keeps the order in which the graph uses it: a `block` that comes later has the same `weight`.
     for target in sorted(used, key=lambda name: name.count(".")) if isinstance(root, Mapping) else used:
         path, _, name = target.rpartition(".")
+        _check_free(target.partition(".")[0], used[target])
         owner = owners[path] if path in owners else _owner(owners, path)
         child = _submodule(sources, path, name)
         if child is not None:
@@ -265,6 +268,15 @@ def _copy_used(root: Module | Mapping[str, Any], graph: Graph, to: Module) -> No
             owner.register_buffer(name, value, persistent)
         else:
             setattr(owner, name, value)
+
+
+def _check_free(name: str, node: Any) -> None:
+    if name in _OWN_STATE or (name in GraphModule.__dict__ and name not in Module.__dict__):
+        raise GraphError(
+            f"node {node.name} ({node.op}) refers to {node.target!r}, but {name!r} is a name of GraphModule's own",
+            where=None if node.location is None else str(node.location),
+            help=f"call the attribute of your module something else than {name!r}",
+        )
 
 
 def _submodule(sources: dict[str, Any], path: str, name: str) -> Module | None:
@@ -313,9 +325,12 @@ def _find(root: Module | Mapping[str, Any], graph: Graph, target: str, node: Any
 
 
 def _attribute(owner: Any, name: str) -> Any:
-    """`getattr`; submodules, which most paths go through, without Python's own search before the module is asked."""
-    child = owner._modules.get(name) if isinstance(owner, Module) else None
-    return getattr(owner, name) if child is None else child
+    """`getattr`; of what a module holds, the thing itself: a tracer that asks for modules is not told of this read."""
+    if isinstance(owner, Module):
+        for held in (owner._modules, owner._parameters, owner._buffers):
+            if held.get(name) is not None:
+                return held[name]
+    return getattr(owner, name)
 
 
 def _is_array(value: Any) -> bool:

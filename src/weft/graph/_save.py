@@ -23,6 +23,7 @@ import numpy as np
 
 from weft import _safetensors, _where
 from weft._module import Module
+from weft._version import __version__
 from weft.errors import FileError, GraphError
 from weft.graph._encode import Encoder, Unsupported
 from weft.graph._graph import Graph
@@ -102,7 +103,7 @@ class _Writer:
     def structure(self, root: dict[str, int]) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "weft": _version(),
+            "weft": __version__,
             "root": root,
             "ops": {name: op_version(TABLE[name]) for name in sorted(self.encoder.ops)},
             "strings": list(self.strings),
@@ -376,15 +377,6 @@ def _help(node: Node, reason: str) -> str | None:
 
 def _unsupported(reason: str) -> NoReturn:
     raise Unsupported(reason)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("weft")
-    except PackageNotFoundError:
-        return ""
 
 
 def iter_targets(nodes: Iterable[Node]) -> Iterable[tuple[Node, str]]:

@@ -219,6 +219,9 @@ def reduced_shape(name: str, shape: Sequence[int], axis: Any, keepdims: bool) ->
 
 def conj(x: Any) -> Any:
     """The conjugate of a complex value; a real one as it is."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and dtype.kind != "c":
+        return x
     return TABLE["conj"](x) if is_complex(x) else x
 
 
@@ -266,6 +269,9 @@ def _pointwise(
     )
 
 
+_SIGNS = frozenset({-1, 0, 1})
+
+
 def _pullback(name: str, derivative: Derivative | None, vjp: Derivative | None) -> Derivative:
     """One pullback from either form of declaration."""
     if (derivative is None) == (vjp is None):
@@ -276,10 +282,11 @@ def _pullback(name: str, derivative: Derivative | None, vjp: Derivative | None) 
 
     def rule(g: Any, y: Any, *arguments: Any) -> Any:
         factor = slope(y, *arguments)  # type: ignore[misc]  # not None, checked above
-        if isinstance(factor, int) and factor in (-1, 0, 1):
+        if type(factor) is int and factor in _SIGNS:
             return g if factor == 1 else -g if factor == -1 else 0
         return g * conj(factor)
 
+    rule.slope = slope  # type: ignore[attr-defined]  # functions take attributes; `_reads` looks here
     return rule
 
 

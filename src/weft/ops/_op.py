@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import NotDifferentiable, UnknownShape, WeftError
+from weft.ops._reads import values_read
 
 Rule = Callable[..., Any]
 Rules = tuple["Rule | NotDifferentiable", ...]
@@ -121,8 +122,21 @@ class Op:
         try:
             self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self.name}{self.__signature__}: {error}") from None
+            bare = [p.replace(annotation=p.empty) for p in self.__signature__.parameters.values()]
+            raise TypeError(f"{self.name}{inspect.Signature(bare)}: {error}") from None
         raise AssertionError(f"{self.name}: its binder and its signature disagree")
+
+    @cached_property
+    def reads(self) -> tuple[frozenset[str], ...]:
+        """For each array parameter, the parameters (and `y`, the result) whose values its derivative rule reads."""
+        parameters = list(self.__signature__.parameters)
+        return tuple(values_read(rule, parameters) for rule in self.vjp)
+
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """Where each array parameter stands among all parameters."""
+        parameters = list(self.__signature__.parameters)
+        return tuple(parameters.index(name) for name in self.arrays)
 
     @cached_property
     def _binder(self) -> Callable[..., tuple[Any, ...]]:

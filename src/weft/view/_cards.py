@@ -108,7 +108,8 @@ def _tooltip(node: Node, does: str, shape: str) -> str:
         lines.append(shape)
     place = node.location
     if place is not None:
-        lines += [f"{place.file}:{place.line}, in {place.function}", f"    {place.text}"]
+        lines.append(f"{place.file}:{place.line}, in {place.function}")
+        lines += [f"    {place.text}"] if place.text else []
     return "\n".join(lines)
 
 

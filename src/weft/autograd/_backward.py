@@ -1,0 +1,121 @@
+"""`backward` and `grad`: asking the tape for gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.autograd._tape import Leaf, pull_back, run_hooks
+from weft.autograd._tensor import Tensor
+from weft.errors import AutogradError
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | Tensor | None = None,
+) -> None:
+    """Add the gradients of `tensors` to `.grad` of the leaves they depend on, or of `inputs` alone.
+
+    >>> import weft
+    >>> x = weft.tensor([1.0, 2.0], requires_grad=True)
+    >>> backward([x.sum(), (x * x).sum()])
+    >>> x.grad
+    tensor([3., 5.])
+    """
+    outputs = _list(tensors)
+    wanted = None if inputs is None else _list(inputs)
+    if wanted is not None and not wanted:
+        raise AutogradError("backward: inputs is empty", help="leave it out to reach every leaf")
+    retain = create_graph if retain_graph is None else retain_graph
+    start = _start("backward", outputs, grad_tensors, create_graph)
+    found = pull_back(outputs, start, inputs=wanted, retain=retain, create=create_graph)
+    receivers = {} if wanted is None else {tensor._source(): tensor for tensor in wanted}
+    for source, g in found.items():
+        tensor = receivers[source] if wanted is not None else source[0].tensor
+        if isinstance(source[0], Leaf) and tensor._hooks:
+            g = run_hooks(tensor._hooks, g, create_graph)
+        tensor._accumulate(g)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the sum of `outputs` with respect to each of `inputs`; `.grad` is left alone.
+
+    >>> import weft
+    >>> x = weft.tensor(3.0, requires_grad=True)
+    >>> (first,) = grad(x**3, x, create_graph=True)
+    >>> (second,) = grad(first, x)
+    >>> first.item(), second.item()
+    (27.0, 18.0)
+    """
+    ends, wanted = _list(outputs), _list(inputs)
+    for i, tensor in enumerate(wanted):
+        if not tensor.requires_grad:
+            raise AutogradError(f"grad: input {i} does not require a gradient", help="make it with requires_grad=True")
+    retain = create_graph if retain_graph is None else retain_graph
+    start = _start("grad", ends, grad_outputs, create_graph)
+    found = pull_back(ends, start, inputs=wanted, retain=retain, create=create_graph)
+    results: list[Tensor | None] = []
+    for i, tensor in enumerate(wanted):
+        source = tensor._source()
+        if source in found:
+            g = found[source]
+            if isinstance(source[0], Leaf) and tensor._hooks:
+                g = run_hooks(tensor._hooks, g, create_graph)
+            results.append(g if isinstance(g, Tensor) else Tensor(g))
+        elif materialize_grads:
+            results.append(Tensor(np.zeros(tensor.shape, tensor.dtype)))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise AutogradError(
+                f"grad: the outputs do not depend on input {i}",
+                help="pass allow_unused=True to get None for it, or materialize_grads=True to get zeros",
+            )
+    return tuple(results)
+
+
+def _list(tensors: Tensor | Sequence[Tensor]) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _start(name: str, outputs: list[Tensor], gradients: Any, create: bool) -> list[Any]:
+    """What the walk begins with: the gradients given, or 1 for a single number."""
+    given = [None] * len(outputs) if gradients is None else _list(gradients) if _is_list(gradients) else [gradients]
+    if len(given) != len(outputs):
+        raise AutogradError(f"{name}: {len(outputs)} outputs but {len(given)} gradients")
+    started: list[Any] = []
+    for output, g in zip(outputs, given, strict=True):
+        if not output.requires_grad:
+            raise AutogradError(
+                f"{name}: this tensor does not require a gradient and nothing was recorded for it",
+                help="compute it from tensors made with requires_grad=True, outside no_grad()",
+            )
+        if g is None and output.numel() != 1:
+            raise AutogradError(
+                f"{name}: the gradient of a tensor of shape {output.shape} has to be given: only a single number has 1",
+                help="reduce it first, for example with .sum(), or pass gradient=weft.ones_like(t)",
+            )
+        value = Tensor(np.ones(output.shape, output.dtype)) if g is None else g if isinstance(g, Tensor) else Tensor(g)
+        if value.shape != output.shape:
+            raise AutogradError(f"{name}: a tensor of shape {output.shape} got a gradient of shape {value.shape}")
+        if value.dtype != output.dtype:
+            value = value.astype(output.dtype)
+        started.append(value if create else value._array)
+    return started
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))

@@ -1,0 +1,161 @@
+"""`Function`: an op of your own, with the derivative you give it.
+
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x ** 3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 3 * x ** 2
+
+    y = Cube.apply(x)
+
+`backward` computes with tensors, so what it returns can itself be differentiated.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft._where import user_position
+from weft.autograd._mode import no_grad, recording
+from weft.autograd._tape import Edge, Source, Step
+from weft.autograd._tensor import Tensor, from_step
+from weft.errors import AutogradError
+from weft.ops._spec import Spec
+
+
+class Context:
+    """What `forward` leaves for `backward`; attributes of your own may be set on it too."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self._saved: tuple[Any, ...] = ()
+        self._not_differentiable: set[int] = set()
+        self._materialize = True
+        self._step: _FunctionStep | None = None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs or results for `backward`, where they are `saved_tensors`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"save_for_backward takes tensors, not {type(tensor).__name__}; set an attribute")
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` was given."""
+        if self._step is not None and self._step.kept is None:
+            self._step.refuse_freed()
+        return self._saved
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say that these results of `forward` have no derivative."""
+        self._not_differentiable.update(id(tensor) for tensor in tensors)
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros (the default) or None for results that nothing used."""
+        self._materialize = value
+
+
+class Function:
+    """Base class: define `forward(ctx, *args)` and `backward(ctx, *gradients)` as static methods, call `apply`."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        """Compute the result; `ctx` keeps what `backward` needs."""
+        raise NotImplementedError("define forward(ctx, *args) as a static method")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        """The gradient of each argument of `forward`, None where there is none."""
+        raise NotImplementedError("define backward(ctx, *gradients) as a static method")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run `forward`, and record it where an argument requires its gradient."""
+        needs = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        ctx = Context(needs)
+        with no_grad():
+            result = cls.forward(ctx, *args)
+        if not recording.get() or not any(needs):
+            return result
+        results = result if isinstance(result, tuple) else (result,)
+        for part in results:
+            if not isinstance(part, Tensor):
+                raise TypeError(f"{cls.__name__}.forward must return tensors, got {type(part).__name__}")
+        edges = tuple((i, arg._source()) for i, arg in enumerate(args) if needs[i])
+        step = _FunctionStep(cls, ctx, args, edges, results, user_position(sys._getframe(1)))
+        inputs = {id(arg) for arg in args if isinstance(arg, Tensor)}
+        made = []
+        for slot, part in enumerate(results):
+            if id(part) in ctx._not_differentiable:
+                made.append(part)
+            else:
+                # An input returned as it is becomes a value of its own, or its history would be overwritten.
+                made.append(from_step(part._array.view() if id(part) in inputs else part._array, step, slot))
+        replaced = {id(old): new for old, new in zip(results, made, strict=True) if id(old) not in inputs}
+        ctx._saved = tuple(replaced.get(id(tensor), tensor) for tensor in ctx._saved)
+        return tuple(made) if isinstance(result, tuple) else made[0]
+
+
+class _FunctionStep(Step):
+    """A step whose rule is the user's."""
+
+    def __init__(
+        self,
+        function: type[Function],
+        ctx: Context,
+        args: tuple[Any, ...],
+        edges: tuple[Edge, ...],
+        results: tuple[Any, ...],
+        position: Any,
+    ) -> None:
+        shapes = [Spec(arg.shape, arg.dtype) if isinstance(arg, Tensor) else None for arg in args]
+        super().__init__(function, shapes, edges, position)
+        self.ctx = ctx
+        ctx._step = self
+        self.shapes = tuple(Spec(part.shape, part.dtype) for part in results)
+
+    @property
+    def name(self) -> str:
+        """What made the value."""
+        return f"{self.op.__name__}Backward"
+
+    def refuse_freed(self) -> NoReturn:
+        """Say that the values are gone."""
+        super().gradients(None, False)
+        raise AssertionError("a freed step refuses")
+
+    def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
+        """Ask the user's `backward`."""
+        if self.kept is None:
+            return super().gradients(g, as_tensors)
+        given = tuple(part if isinstance(part, Tensor) else Tensor(part) for part in g)
+        found = self.op.backward(self.ctx, *given)
+        found = found if isinstance(found, tuple) else (found,)
+        if len(found) != len(self.kept):
+            raise AutogradError(
+                f"{self.op.__name__}.backward returned {len(found)} gradients for {len(self.kept)} arguments",
+                help="return one gradient for each argument, None where there is none",
+            )
+        pairs = []
+        for which, source in self.edges:
+            value, spec = found[which], self.kept[which]
+            if value is None:
+                value = Tensor(np.zeros(spec.shape, spec.dtype))
+            value = value if isinstance(value, Tensor) else Tensor(value)
+            if value.shape != spec.shape:
+                raise AutogradError(
+                    f"{self.op.__name__}.backward: argument {which} got shape {value.shape}, not {spec.shape}"
+                )
+            if value.dtype != spec.dtype:
+                value = value.astype(spec.dtype)
+            pairs.append((source, value if as_tensors else value._array))
+        return pairs

@@ -1,0 +1,74 @@
+"""The progress bar, and its absence."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from weft.data import pipeline, progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_sees_a_bar() -> None:
+    screen = Terminal()
+    assert list(progress(range(5), description="reading", file=screen)) == list(range(5))
+    shown = screen.getvalue()
+    assert "reading: " in shown and "5/5" in shown and "100%" in shown and shown.endswith("\n")
+
+
+def test_total_and_unknown_length() -> None:
+    screen = Terminal()
+    bar = progress(pipeline(lambda: iter("abc")), total=3, file=screen)
+    assert len(bar) == 3 and list(bar) == ["a", "b", "c"]
+    assert "3/3" in screen.getvalue()
+    screen = Terminal()
+    assert list(progress(iter("abc"), file=screen)) == ["a", "b", "c"]
+    assert "3it" in screen.getvalue()
+    with pytest.raises(TypeError):
+        len(progress(iter("abc")))
+
+
+def test_leaving_early_finishes_the_line() -> None:
+    screen = Terminal()
+    for item in progress(range(5), file=screen):
+        if item == 2:
+            break
+    assert screen.getvalue().endswith("\n") and "2/5" in screen.getvalue()
+
+
+def test_nobody_sees_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(progress([1, 2])) == [1, 2]
+    assert capsys.readouterr() == ("", "")
+    quiet = io.StringIO()
+    assert list(progress([1, 2], file=quiet)) == [1, 2]
+    assert quiet.getvalue() == ""
+
+
+def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    screen = Terminal()
+    bar = progress([1, 2], file=screen)
+    assert list(bar) == [1, 2] == list(bar)
+    assert screen.getvalue() == ""
+
+
+def test_without_any_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert list(progress([1, 2])) == [1, 2]
+
+
+def test_exceptions_pass_through() -> None:
+    def numbers() -> Iterator[Any]:
+        yield 1
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        list(progress(numbers(), file=Terminal()))
