@@ -381,3 +381,14 @@ def test_array_defaults_are_kept() -> None:
     gm = weft.symbolic_trace(f)
     np.testing.assert_array_equal(gm(2.0), x3 * 2)
     np.testing.assert_array_equal(weft.Interpreter(gm).run(2.0), x3 * 2)
+
+
+def test_refusals_point_at_script() -> None:
+    for f in (lambda x: 1 if x else 2, lambda x: len(x), lambda x: [i + 1 for i in x], lambda x: int(x)):
+        with pytest.raises(TraceError, match=r"help: .*weft\.script"):
+            weft.symbolic_trace(f)
+
+
+def test_wrong_keywords_fail_while_tracing() -> None:
+    with pytest.raises(TypeError, match=r"^sum\(x, axis=None, dtype=None, keepdims=False\): .*'axes'"):
+        weft.symbolic_trace(lambda x: weft.sum(x, axes=1))

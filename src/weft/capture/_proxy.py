@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weft.capture import _numpy
 from weft.errors import TraceError
 from weft.graph import Node
+from weft.ops import Op
 
 if TYPE_CHECKING:
     from weft.capture._tracer_base import TracerBase
@@ -45,6 +46,8 @@ class Proxy:
     # What can be recorded
 
     def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(op, Op):
+            op.bind(args, kwargs)  # a wrong keyword fails here, on its line, rather than when the graph runs
         return self.tracer.create_proxy("call_function", op, args, kwargs)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

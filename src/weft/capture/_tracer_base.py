@@ -236,7 +236,8 @@ class TracerBase:
     def refuse(self, obj: Proxy, why: str) -> NoReturn:
         """Raise the error that explains what cannot be recorded, and what to do."""
         what, reason = _WHY[why]
-        raise TraceError(f"{what} cannot be recorded: {reason}", where=_where.user_line(), help=_HELP[why])
+        help = f"{_HELP[why]}; weft.script captures branches, loops and writes from source"
+        raise TraceError(f"{what} cannot be recorded: {reason}", where=_where.user_line(), help=help)
 
     def _position(self, frame: FrameType) -> _where.Position | None:
         own = self._own_code

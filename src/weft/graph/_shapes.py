@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import pytree
-from weft.errors import WeftError
+from weft.errors import UnknownShape, WeftError
 from weft.graph._graph import Graph
 from weft.graph._interpreter import Interpreter
 from weft.graph._node import Node
-from weft.ops._op import op_of
+from weft.graph._print import target_name
+from weft.ops._numpy import op_for
+from weft.ops._op import Op
 from weft.ops._spec import Spec
 
 
@@ -50,9 +52,16 @@ class ShapeProp(Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a function; NumPy's functions do not know Specs, the ops that mean the same do."""
-        op = op_of(target)
-        if op is not None and (_has_spec(args) or _has_spec(pytree.leaves_of((args, kwargs)))):
+        if isinstance(target, Op) or not (_has_spec(args) or _has_spec(pytree.leaves_of((args, kwargs)))):
+            return super().call_function(target, args, kwargs)
+        op = op_for(target, args, kwargs)
+        if op is not None:
             return op(*args, **kwargs)
+        if str(getattr(target, "__module__", None)).startswith("numpy"):
+            raise UnknownShape(
+                f"{target_name(target)} has no shape rule for this call",
+                help="propagate an example array, not a Spec",
+            )
         return super().call_function(target, args, kwargs)
 
 
