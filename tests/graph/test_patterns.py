@@ -8,28 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rewrites import X, Y, lines, rewritten
 
 import weft
 from weft import patterns
 from weft.errors import GraphError
-
-X = np.array([-1.5, -0.25, 0.5, 2.0])
-Y = np.array([3.0, -2.0, 1.0, 0.5])
-
-
-def lines(gm: weft.GraphModule) -> list[str]:
-    """The generated code without signature and releases."""
-    return [line.split(";")[0].strip() for line in gm.code.splitlines()[1:]]
-
-
-def rewritten(
-    program: Callable[..., Any], pattern: Any, replacement: Any, **options: Any
-) -> tuple[list[str], list[Any]]:
-    gm = weft.symbolic_trace(program)
-    matches = weft.replace_pattern(gm, pattern, replacement, **options)
-    gm.graph.lint()
-    return lines(gm), matches
-
 
 sin, cos, exp = weft.sin, weft.cos, weft.exp
 

@@ -150,9 +150,9 @@ def test_names_that_would_be_numbered_for_ever(load: Load) -> None:
     names = [f"__{i}" for i in range(1, 20_001)]
     for i in range(3000):
         names += [f"__{'0' * (i // 10 + 1)}{i % 10}", chr(0x4E00 + i)]
-    start = time.perf_counter()
+    start = time.process_time()
     loaded = load(*(call("abs", [0], name=name) for name in names))
-    assert time.perf_counter() - start < 6  # counting takes five times as long
+    assert time.process_time() - start < 6  # counting takes five times as long
     assert [node.name for node in loaded.graph.nodes][1:-1] == names
     with pytest.raises(FileError, match="two nodes are named 'y'"):
         load(call("abs", [0]), call("abs", [0]))
@@ -179,9 +179,9 @@ def test_keys_of_one_hash(load: Load) -> None:
 def test_many_attributes_read_many_times(load: Load) -> None:
     count = 12_000
     reads = [["get_attr", f"r{i}", f"a{i}", [], {}, {}] for i in range(count)]
-    start = time.perf_counter()
+    start = time.process_time()
     load(*reads, attributes={f"a{i}": i for i in range(count)})
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_numbers_too_long_for_decimal_print(load: Load) -> None:
