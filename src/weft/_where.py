@@ -96,7 +96,7 @@ def user_line() -> str | None:
 
 
 def _caret(place: Location, column: int) -> str:
-    raw = linecache.getline(place.file, place.line)
+    raw = _line(place.file, place.line)
     start = column - 1 - (len(raw) - len(raw.lstrip()))
     same_line = place.end_line in (None, place.line)
     width = max(1, (place.end_column or 0) - column) if same_line else max(1, len(place.text) - start)
@@ -110,9 +110,9 @@ def locate(position: Position, variable: str | None = None) -> Location:
         return code
     line, end_line, start, end = _positions(code)[offset // 2]
     line = line or code.co_firstlineno
-    raw = linecache.getline(code.co_filename, line)
+    raw = _line(code.co_filename, line)
     column = None if start is None else _characters(raw, start) + 1
-    end_raw = raw if end_line in (None, line) else linecache.getline(code.co_filename, end_line)
+    end_raw = raw if end_line in (None, line) else _line(code.co_filename, end_line)
     end_column = None if end is None else _characters(end_raw, end) + 1
     return Location(
         file=code.co_filename,
@@ -235,3 +235,8 @@ class _Identity:
 def _characters(line: str, byte_offset: int) -> int:
     """Python counts columns in bytes of UTF-8; people count characters. Without the text, bytes have to do."""
     return byte_offset if not line else len(line.encode()[:byte_offset].decode(errors="replace"))
+
+
+def _line(file: str, number: int) -> str:
+    """A line of source; none of `<string>`, under which Python files whatever was given to it as text last."""
+    return "" if file == "<string>" else linecache.getline(file, number)
