@@ -24,11 +24,20 @@ _OUT_OF_METHODS = {
     "trace": 4,
 }
 
+# Methods of arrays that change their object, and what gives a new array instead.
+_IN_PLACE = {
+    "fill": "weft.full_like(x, value)",
+    "partition": "np.partition(x, k)",
+    "put": "weft.index_update(x, key, value)",
+    "resize": "np.resize(x, shape)",
+    "setfield": "weft.index_update(x, key, value)",
+    "setflags": "x.copy()",
+    "sort": "weft.sort(x)",
+}
+
 # Methods of arrays that change nothing; any other method may change its object.
 READING_METHODS = frozenset(
-    name
-    for name in {*dir(np.ndarray), *dir(Tensor)}
-    if not name.startswith("__") and name not in ("fill", "partition", "put", "resize", "setfield", "setflags", "sort")
+    name for name in {*dir(np.ndarray), *dir(Tensor)} if not name.startswith("__") and name not in _IN_PLACE
 )
 
 
@@ -60,7 +69,13 @@ def function_target(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def check_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Refuse the call of a method that is given an array to write into."""
+    """Refuse the call of a method that changes its object, or is given an array to write into."""
+    if name in _IN_PLACE:
+        raise TraceError(
+            f"x.{name}() changes x in place, which symbolic tracing does not record",
+            where=_where(),
+            help=f"use {_IN_PLACE[name]}, which gives a new array; weft.script captures writes from source",
+        )
     position = _OUT_OF_METHODS.get(name, len(args))
     out = kwargs.get("out", args[position] if position < len(args) else None)
     if isinstance(out, (np.ndarray, Tensor)):
