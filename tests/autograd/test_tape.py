@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cases import load_all
+from tape import Traced, gradients
 
 import weft
 from weft.autograd import backward, grad
 from weft.errors import AutogradError, NotDifferentiable
 from weft.ops import TABLE
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
-
-from cases import load_all
-from tape import Traced, gradients
 
 CASES = [case for cases in load_all().values() for case in cases if case.grad]
 

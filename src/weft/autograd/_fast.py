@@ -39,12 +39,12 @@ def install() -> None:
         setattr(Tensor, f"__{symbol}__", _binary(TABLE[name]))
         setattr(Tensor, f"__r{symbol}__", _reflected(TABLE[name]))
     for symbol, name in _COMPARING.items():
-        setattr(Tensor, f"__{symbol}__", _comparing(TABLE[name]))
+        setattr(Tensor, f"__{symbol}__", _binary(TABLE[name], records=False))
     for symbol, name in _UNARY.items():
         setattr(Tensor, f"__{symbol}__", _unary(TABLE[name]))
 
 
-def _binary(op: Op) -> Callable[[Tensor, Any], Any]:
+def _binary(op: Op, records: bool = True) -> Callable[[Tensor, Any], Any]:
     evaluate = op.eval
 
     def method(self: Tensor, other: Any) -> Any:
@@ -57,28 +57,9 @@ def _binary(op: Op) -> Callable[[Tensor, Any], Any]:
             return op(self, other)
         try:
             result = evaluate(self._array, right)
-        except Exception:
-            return op(self, other)  # fails again, with the clear error
-        return _finish(op, self, other, result) if wants and recording.get() else _plain(result)
-
-    return method
-
-
-def _comparing(op: Op) -> Callable[[Tensor, Any], Any]:
-    evaluate = op.eval
-
-    def method(self: Tensor, other: Any) -> Any:
-        kind = type(other)
-        if kind is Tensor or kind is Parameter:
-            other_array = other._array
-        elif kind in _NUMBERS:
-            other_array = other
-        else:
+        except Exception:  # whatever it is, the general way meets it again and words it better
             return op(self, other)
-        try:
-            return _plain(evaluate(self._array, other_array))
-        except Exception:
-            return op(self, other)
+        return _finish(op, self, other, result) if records and wants and recording.get() else _plain(result)
 
     return method
 
@@ -91,7 +72,7 @@ def _reflected(op: Op) -> Callable[[Tensor, Any], Any]:
             return op(other, self)
         try:
             result = evaluate(other, self._array)
-        except Exception:
+        except Exception:  # as above
             return op(other, self)
         return _finish(op, other, self, result) if self._requires_grad and recording.get() else _plain(result)
 

@@ -68,12 +68,12 @@ class Tensor(Methods):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read-only here
         """The length of each dimension."""
-        return self._array.shape  # type: ignore[no-any-return]
+        return self._array.shape  # type: ignore[no-any-return]  # Array leaves the shape's type open
 
     @property
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]  # read-only here
         """The type of the elements."""
-        return self._array.dtype  # type: ignore[no-any-return]
+        return self._array.dtype  # type: ignore[no-any-return]  # as above
 
     @property
     def device(self) -> str:
