@@ -95,6 +95,18 @@ def test_gradients_of_several_paths_are_summed_and_leaves_accumulate() -> None:
     np.testing.assert_array_equal(x.grad, [7.0, 9.0])
 
 
+def test_a_computed_value_used_several_times_gets_the_sum() -> None:
+    x = t(1.0, 2.0)
+    y = x * x
+    (y * 3 + weft.sin(y) + y).sum().backward()
+    square = np.array([1.0, 4.0])
+    np.testing.assert_allclose(x.grad, (4 + np.cos(square)) * 2 * np.array([1.0, 2.0]), rtol=1e-14)
+    z = t(4.0, 1.0, 3.0)
+    parts = weft.split(z * 1.0, 3)  # several results of one step, one of them used twice
+    (parts[0] * 2 + parts[0] * 5 + parts[2]).sum().backward()
+    np.testing.assert_array_equal(z.grad, [7.0, 0.0, 1.0])
+
+
 def test_leaf_gradients_have_memory_of_their_own() -> None:
     a, b = t(1.0, 2.0), t(3.0, 4.0)
     seed = np.ones(2)
