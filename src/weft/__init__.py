@@ -1,5 +1,6 @@
 """Capture Python programs as graphs you can read, edit, differentiate, compile and ship."""
 
+import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import weft.fft as fft
@@ -23,15 +24,14 @@ from weft.graph._effects import has_side_effect
 from weft.ops import *
 from weft.ops import Spec, spec
 from weft.ops.constants import __array_api_version__, __array_namespace_info__
+from weft.random import bernoulli, manual_seed, multinomial, rand, rand_like, randint, randn, randn_like, randperm
 
 if _TYPE_CHECKING:
-    from weft import data
+    from weft import data, optim
 else:
 
     def __getattr__(name: str) -> object:
         # What not every program needs is imported when it is asked for.
-        if name == "data":
-            import weft.data
-
-            return weft.data
+        if name in ("data", "optim"):
+            return _importlib.import_module(f"weft.{name}")
         raise AttributeError(f"module 'weft' has no attribute {name!r}")

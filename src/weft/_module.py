@@ -471,6 +471,8 @@ def _fill(old: Any, new: np.ndarray[Any, Any], keep_dtype: bool) -> Any:
     array = as_array(old)
     if keep_dtype and array.flags.writeable:
         array[...] = new
+        if hasattr(old, "_mark_written"):
+            old._mark_written()
         return old
     copied = np.array(new, dtype=array.dtype if keep_dtype else new.dtype)
     if not hasattr(old, "detach"):

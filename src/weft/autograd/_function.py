@@ -19,14 +19,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from weft._where import user_position
+from weft.autograd import _versions
 from weft.autograd._mode import no_grad, recording
-from weft.autograd._tape import Edge, Source, Step
+from weft.autograd._tape import Edge, Source, Step, written_error
 from weft.autograd._tensor import Tensor, from_step
+from weft.autograd._view import adopt, check_lineage
 from weft.errors import AutogradError
 from weft.ops._spec import Spec
 
@@ -38,6 +40,7 @@ class Context:
         self.needs_input_grad = needs_input_grad
         self._saved: tuple[Any, ...] = ()
         self._not_differentiable: set[int] = set()
+        self._dirty: set[int] = set()
         self._materialize = True
         self._step: _FunctionStep | None = None
 
@@ -51,9 +54,20 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` was given."""
-        if self._step is not None and self._step.kept is None:
-            self._step.refuse_freed()
+        step = self._step
+        if step is None:
+            return self._saved
+        if step.kept is None:
+            step.restore()
+        for tensor in self._saved:
+            position = None if tensor is None else _versions.written_after(step.number, tensor._array)
+            if position is not None:
+                raise written_error(f"backward of {step.op.__name__} reads a saved tensor", step.position, position)
         return self._saved
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say that `forward` wrote to these arguments in place; it must return them."""
+        self._dirty.update(id(tensor) for tensor in tensors)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that these results of `forward` have no derivative."""
@@ -90,12 +104,18 @@ class Function:
         for part in results:
             if not isinstance(part, Tensor):
                 raise TypeError(f"{cls.__name__}.forward must return tensors, got {type(part).__name__}")
+        for arg in args:
+            if id(arg) in ctx._dirty:
+                check_lineage(arg)
         edges = tuple((i, arg._source()) for i, arg in enumerate(args) if needs[i])
         step = _FunctionStep(cls, ctx, args, edges, results, user_position(sys._getframe(1)))
         inputs = {id(arg) for arg in args if isinstance(arg, Tensor)}
         made = []
         for slot, part in enumerate(results):
-            if id(part) in ctx._not_differentiable:
+            if id(part) in ctx._dirty:
+                adopt(part, step, slot, step.position)
+                made.append(part)
+            elif id(part) in ctx._not_differentiable:
                 made.append(part)
             else:
                 # An input returned as it is becomes a value of its own, or its history would be overwritten.
@@ -119,7 +139,7 @@ class _FunctionStep(Step):
     ) -> None:
         shapes = [Spec(arg.shape, arg.dtype) if isinstance(arg, Tensor) else None for arg in args]
         super().__init__(function, shapes, edges, position)
-        self.ctx = ctx
+        self.ctx: Context | None = ctx
         ctx._step = self
         self.shapes = tuple(Spec(part.shape, part.dtype) for part in results)
 
@@ -128,15 +148,20 @@ class _FunctionStep(Step):
         """What made the value."""
         return f"{self.op.__name__}Backward"
 
-    def refuse_freed(self) -> NoReturn:
-        """Say that the values are gone."""
-        super().gradients(None, False)
-        raise AssertionError("a freed step refuses")
+    def let_go(self, again: tuple[Any, int]) -> None:
+        """Drop what the user's forward left, too."""
+        super().let_go(again)
+        self.ctx = None
+
+    def take_from(self, same: Any) -> None:
+        """Take what the same step kept in another run."""
+        super().take_from(same)
+        self.ctx = same.ctx
 
     def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
         """Ask the user's `backward`."""
         if self.kept is None:
-            return super().gradients(g, as_tensors)
+            self.restore()
         given = tuple(part if isinstance(part, Tensor) else Tensor(part) for part in g)
         found = self.op.backward(self.ctx, *given)
         found = found if isinstance(found, tuple) else (found,)

@@ -27,7 +27,7 @@ def numerical_diff(function: Callable[..., Any], *inputs: Any, eps: float = 1e-6
     arrays = [np.array(x._array if isinstance(x, Tensor) else x) for x in inputs]
 
     def value(i: int, index: tuple[int, ...], step: complex) -> float:
-        moved = [array.copy() if j == i else array for j, array in enumerate(arrays)]
+        moved = [array.copy() for array in arrays]  # the function may write to them
         moved[i][index] += step
         with no_grad():
             result = function(*(Tensor(array) for array in moved))

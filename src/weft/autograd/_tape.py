@@ -9,7 +9,6 @@ run on arrays, and for gradients of gradients, where they run on tensors and lea
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,12 +16,13 @@ import numpy as np
 from numpy import ndarray
 
 from weft import _where
+from weft.autograd import _versions
 from weft.autograd._mode import anomaly, recording
+from weft.autograd._versions import clock
 from weft.errors import AutogradError, NotDifferentiable
 from weft.ops._op import Op, like
 from weft.ops._spec import Spec
 
-_numbers = itertools.count(1)
 keep_below = 4096  # bytes: arrays smaller than this cost less to keep than to describe
 
 Source = tuple[Any, int]
@@ -52,13 +52,14 @@ class Step:
     shapes: tuple[Spec, ...] | None = None  # of the results, where there are several
     hooks: dict[int, dict[int, Callable[[Any], Any]]] | None = None
     retained: dict[int, Any] | None = None
+    again: tuple[Any, int] | None = None  # where dropped values can be computed anew; see _checkpoint
 
     def __init__(self, op: Any, kept: Any, edges: tuple[Edge, ...], position: Any) -> None:
         self.op = op
         self.kept = kept
         self.edges = edges
         self.position = position
-        self.number = next(_numbers)
+        self.number = next(clock)
 
     @property
     def name(self) -> str:
@@ -83,13 +84,11 @@ class Step:
 
     def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
         """The gradient of each argument that wants one, from that of the result."""
+        if self.kept is None:
+            self.restore()
         held, op = self.kept, self.op
-        if held is None:
-            raise AutogradError(
-                "the values this gradient needs were freed by an earlier backward",
-                where=None if self.location is None else str(self.location),
-                help="pass retain_graph=True to the first backward",
-            )
+        if self.number < _versions.latest():
+            self._check_unwritten(g)
         if as_tensors:
             arguments, result = held, self._result()
         else:
@@ -112,6 +111,59 @@ class Step:
             else:
                 found.append((source, like(gradient, x)))
         return found
+
+    def restore(self) -> None:
+        """Get back the values that the gradient needs: by computing them again, or not at all."""
+        if self.again is None:
+            raise AutogradError(
+                "the values this gradient needs were freed by an earlier backward",
+                where=None if self.location is None else str(self.location),
+                help="pass retain_graph=True to the first backward",
+            )
+        region, index = self.again
+        same = region.step(index)
+        self.take_from(same)
+        if self.kept is None:  # computed inside another checkpoint, which let go of it too
+            self.again = same.again
+            self.restore()
+
+    def let_go(self, again: tuple[Any, int]) -> None:
+        """Drop what is kept; it can be computed `again`, as that step of that region."""
+        self.kept = self.result = None
+        self.again = again
+
+    def take_from(self, same: Any) -> None:
+        """Take what the same step kept in another run."""
+        self.kept, self.result = same.kept, same.result
+
+    def _check_unwritten(self, g: Any) -> None:
+        """Refuse to go on with values that were written after they were kept, where a gradient depends on them."""
+        changed: list[tuple[str, Any]] = []
+
+        def described(name: str, value: Any) -> Any:
+            if isinstance(value, (list, tuple)):
+                return type(value)(described(name, part) for part in value)
+            array = getattr(value, "_array", value)
+            if not isinstance(array, ndarray):
+                return array
+            position = _versions.written_after(self.number, array)
+            if position is None:
+                return array
+            changed.append((name, position))
+            return Spec(array.shape, array.dtype)
+
+        named = zip(self.op.__signature__.parameters, self.kept, strict=True)
+        arguments = [described(name, value) for name, value in named]
+        result = described("result", self.result)
+        if not changed:
+            return
+        plain = unwrap(g)
+        for which, _ in self.edges:
+            rule = self.op.vjp[which]
+            # Run on the shapes of what was changed: a gradient that comes out as a shape depends on the values.
+            if not isinstance(rule, NotDifferentiable) and _unknown(rule(plain, result, *arguments)):
+                name, position = changed[0]
+                raise written_error(f"the gradient of {self.op.name} needs its {name}", self.position, position)
 
     def _result(self) -> Any:
         """The result as tensors that lead back here."""
@@ -283,9 +335,25 @@ def _needed(outputs: Sequence[Tensor], wanted: set[Source]) -> set[Step]:
     return needed
 
 
+def written_error(what: str, used: Any, written: Any) -> AutogradError:
+    """Say that values were overwritten between forward and backward, and where."""
+    lines = [f"{what}, whose values were written in place since"]
+    for label, position in (("used at", used), ("written at", written)):
+        if position is not None:
+            lines.append(f"  {label} {_where.locate(position)}")
+    return AutogradError("\n".join(lines), help="write to a copy (t.clone()), or call backward before the write")
+
+
+def _unknown(gradient: Any) -> bool:
+    """Whether a gradient, or a part of it, is known by its shape alone."""
+    return any(map(_unknown, gradient)) if isinstance(gradient, (list, tuple)) else isinstance(gradient, Spec)
+
+
 def kept(value: Any, read: bool) -> Any:
     """What the tape holds on to: the value where a rule reads it, else its shape, where that is much smaller."""
     array = getattr(value, "_array", value)
+    if type(value) in (list, tuple) and not read:
+        return type(value)(kept(part, False) for part in value)
     if read or not isinstance(array, np.ndarray) or array.nbytes < keep_below:
         return value
     return Spec(array.shape, array.dtype)

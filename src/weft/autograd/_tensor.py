@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from weft._hooks import HookHandle, add_hook
 from weft._where import user_position
+from weft.autograd import _versions
 from weft.autograd._mode import recording
 from weft.autograd._tape import Leaf, Source, Step, record
 from weft.errors import AutogradError
@@ -54,6 +55,7 @@ class Tensor(Methods):
     _slot: Whole = 0  # which of the step's results it is
     _leaf: weakref.ref[Leaf] | None = None
     _hooks: dict[Whole, Callable[[Tensor], Any]] | None = None
+    _rewritten: Whole = 0  # the number of the last recorded write to this memory's owner; see _view
     grad: Tensor | None = None
 
     def __init__(self, data: Any, dtype: npt.DTypeLike | None = None, requires_grad: Flag = False) -> None:
@@ -109,10 +111,15 @@ class Tensor(Methods):
     @data.setter
     def data(self, data: Any) -> None:
         self._array = np.asarray(_array_in(data))
+        self._mark_written()
 
     def detach(self) -> Tensor:
         """The same values, sharing memory, without a derivative."""
         return Tensor(self._array)
+
+    def _mark_written(self) -> None:
+        """Say that the values in memory were changed behind the tape's back."""
+        _versions.mark(self._array, user_position(sys._getframe(1)))
 
     def clone(self) -> Any:
         """A copy with memory of its own, recorded like any other op."""
@@ -189,22 +196,24 @@ class Tensor(Methods):
     # Taking part in ops, and in NumPy
 
     def __weft_op__(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        record_it = recording.get() and (_wants(args) or (kwargs and _wants(kwargs.values())))
+        record_it = recording.get() and (wants(args) or (kwargs and wants(kwargs.values())))
         if record_it and op.composite:
             return op.body(*args, **kwargs)  # type: ignore[misc]  # a composite has a body
         # Called again rather than evaluated, so that what is left (arrays, or Specs beside them) finds its answer.
         result = op(*unwrap(args), **unwrap(kwargs))
+        step = None
         if record_it and _differentiable(result):
             step = record(op, op.bind(args, kwargs), result, user_position(sys._getframe(1)))
-            if step is not None:
-                return _wrap_step(result, step)
-        return _wrap(result)
+        if isinstance(result, (list, tuple)):
+            parts = [_made(part, step, slot, slot, op, args, kwargs) for slot, part in enumerate(result)]
+            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        return _made(result, step, 0, None, op, args, kwargs)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = op_of(ufunc)
-        if op is None or method != "__call__" or kwargs:
+        if op is None or method != "__call__" or (kwargs and set(kwargs) != {"out"}):
             raise _no_op(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), kwargs)
-        return op(*inputs)
+        return write_out(kwargs["out"], op, inputs) if kwargs else op(*inputs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         op = op_of(func)
@@ -286,21 +295,25 @@ class Tensor(Methods):
     # Copying and showing
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self._array, self._requires_grad, self.grad, self._extra()))
+        return (_rebuild, (self._kind(), self._array, self._requires_grad, self.grad, self._extra()))
 
     def __copy__(self) -> Tensor:
-        return _rebuild(type(self), self._array, self._requires_grad, self.grad, self._extra())
+        return _rebuild(self._kind(), self._array, self._requires_grad, self.grad, self._extra())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         from copy import deepcopy
 
         if self._step is not None:
             raise AutogradError("only leaf tensors can be copied deeply", help="copy t.detach()")
-        copied = _rebuild(type(self), self._array.copy(), self._requires_grad, None, {})
+        copied = _rebuild(self._kind(), self._array.copy(), self._requires_grad, None, {})
         memo[id(self)] = copied
         copied.grad = deepcopy(self.grad, memo)
         copied.__dict__.update(deepcopy(self._extra(), memo))
         return copied
+
+    def _kind(self) -> type[Tensor]:
+        """The class of a copy, which has memory of its own."""
+        return type(self)
 
     def _extra(self) -> dict[str, Any]:
         """Attributes the user set."""
@@ -380,20 +393,23 @@ def from_step(array: Any, step: Step, slot: Whole) -> Tensor:
     return made
 
 
-def _wrap_step(result: Any, step: Step) -> Any:
-    if isinstance(result, (list, tuple)):
-        parts = [from_step(part, step, i) for i, part in enumerate(result)]
-        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    return from_step(result, step, 0)
+def _made(value: Any, step: Step | None, slot: Whole, part: Whole | None, op: Op, args: Any, kwargs: Any) -> Any:
+    """One result of an op as a tensor, which knows whose memory it shares; `part` is which of several it is."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    made = Tensor(value) if step is None else from_step(value, step, slot)
+    if value.base is None and not any(isinstance(arg, Tensor) and arg._array is value for arg in args):
+        return made
+    return viewed(made, part, op, args, kwargs)
 
 
-def _wants(values: Iterable[Any]) -> Flag:
+def wants(values: Iterable[Any]) -> Flag:
     """Whether a tensor among the values requires a gradient."""
     for value in values:
         if isinstance(value, Tensor):
             if value._requires_grad:
                 return True
-        elif type(value) in (list, tuple) and _wants(value):
+        elif type(value) in (list, tuple) and wants(value):
             return True
     return False
 
@@ -402,16 +418,6 @@ def _differentiable(result: Any) -> Flag:
     if isinstance(result, (list, tuple)):
         return any(map(_differentiable, result))
     return isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "fc"
-
-
-def _wrap(value: Any) -> Any:
-    """Tensors in place of arrays, in tuples and lists too."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return Tensor(value)
-    if isinstance(value, (list, tuple)):
-        parts = [_wrap(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    return value
 
 
 def _no_op(name: str, kwargs: dict[str, Any]) -> TypeError:
@@ -428,4 +434,8 @@ def _rebuild(cls: type[Tensor], array: Array, requires_grad: Flag, grad: Any, ex
     return built
 
 
-_ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_hooks", "grad"})
+_ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_hooks", "_rewritten", "grad"})
+
+# These know Tensor; it needs them only when it runs.
+from weft.autograd._inplace import write_out  # noqa: E402
+from weft.autograd._view import viewed  # noqa: E402

@@ -19,7 +19,7 @@ Dim = int  # `int` itself is a method's name below
 
 _RENAMED = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "correction"}
 
-_OTHER_NAMES = {
+OTHER_NAMES = {
     "absolute": "abs",
     "amax": "max",
     "amin": "min",
@@ -249,7 +249,7 @@ def _spread(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _method(name: str) -> Callable[..., Any] | None:
     """The method of a name, where an op of the table provides it."""
-    op = TABLE.get(_OTHER_NAMES.get(name, name))
+    op = TABLE.get(OTHER_NAMES.get(name, name))
     if op is None or not op.arrays:
         return None
     parameters = list(op.__signature__.parameters)

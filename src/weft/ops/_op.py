@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import NotDifferentiable, UnknownShape, WeftError
-from weft.ops._reads import values_read
+from weft.ops._reads import RESULT, values_read
 
 Rule = Callable[..., Any]
 Rules = tuple["Rule | NotDifferentiable", ...]
@@ -41,7 +41,8 @@ class Op:
     `arrays` names the parameters that take arrays; `vjp` holds one rule for each of them, or the reason there is none.
     A rule is called as `rule(g, y, *arguments)`: the gradient of the result, the result, and every parameter of the op
     in order. It calls ops, never NumPy, so one rule serves eager gradients, graph gradients and gradients of gradients.
-    For an op with several results `g` and `y` are tuples. `random` says whether calls draw random numbers, or tells it
+    For an op with several results `g` and `y` are tuples. `linear` says that the op is linear in the arrays that have
+    rules, taken together. `random` says whether calls draw random numbers, or tells it
     from the arguments of a call: see `draws`.
     """
 
@@ -130,7 +131,10 @@ class Op:
     def reads(self) -> tuple[frozenset[str], ...]:
         """For each array parameter, the parameters (and `y`, the result) whose values its derivative rule reads."""
         parameters = list(self.__signature__.parameters)
-        return tuple(values_read(rule, parameters) for rule in self.vjp)
+        # The derivative of a linear map is the same wherever it is taken.
+        varied = [name for name, rule in zip(self.arrays, self.vjp, strict=True) if callable(rule)]
+        unread = {RESULT, *varied} if self.linear else set()
+        return tuple(values_read(rule, parameters) - unread for rule in self.vjp)
 
     @cached_property
     def positions(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Which values the derivative rules of an op read: what a tape must keep, and what it can let go.
 
 Read off the rules themselves. A parameter that a rule's code never loads is not needed, so `x + y` keeps neither x nor
-y. What is loaded counts as read, even where only its shape is used.
+y; nor is one of which it asks only the shape or dtype. Whatever else is loaded counts as read.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from types import FunctionType
 from typing import Any
 
 RESULT = "y"
+
+_DESCRIBING = frozenset({"shape_of", "dtype_of"})  # functions that ask for a description of their argument
+_DESCRIPTIONS = frozenset({"shape", "dtype", "ndim"})
+_SILENT = frozenset({"CACHE", "PRECALL", "PUSH_NULL", "RESUME", "NOP"})
 
 
 def values_read(rule: Any, parameters: list[str]) -> frozenset[str]:
@@ -25,10 +29,18 @@ def values_read(rule: Any, parameters: list[str]) -> frozenset[str]:
     code = rule.__code__
     positional = code.co_varnames[: code.co_argcount]
     loaded = set(code.co_cellvars)
-    for instruction in dis.get_instructions(code):
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
+    # What is loaded is used by what follows, so the last instruction, a return, loads nothing.
+    for before, instruction, after in zip(
+        [instructions[0], *instructions], instructions, instructions[1:], strict=False
+    ):
         if instruction.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "STORE_FAST_LOAD_FAST")):
             value = instruction.argval
-            loaded.update(value if isinstance(value, tuple) else (value,))
+            described = before.argval in _DESCRIBING and after.opname == "CALL" and after.arg == 1
+            if isinstance(value, tuple):
+                loaded.update(value)
+            elif not described and not (after.opname == "LOAD_ATTR" and after.argval in _DESCRIPTIONS):
+                loaded.add(value)
     read = {name for name, own in zip(named, positional, strict=False) if own in loaded}
     if code.co_flags & inspect.CO_VARARGS and code.co_varnames[code.co_argcount + code.co_kwonlyargcount] in loaded:
         read.update(named[len(positional) :])

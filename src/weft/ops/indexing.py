@@ -147,14 +147,19 @@ def _update_back(g: Any, y: Any, x: Any, key: Any, value: Any) -> Any:
 @op(arrays=("x", "value"), infer=_update_shape, vjp=(_update_back, _update_value_back))
 def index_update(x: Any, key: Any, value: Any) -> Any:
     """The array with the part that a key selects replaced by a value, as after `x[key] = value`."""
-    _check_assigned(x, value)
     result = np.array(x)
-    value = _trimmed("index_update", result.shape, key, value)
+    assign(result, key, value)
+    return result
+
+
+def assign(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
+    """`array[key] = value` on NumPy's arrays, as index_update means it."""
+    _check_assigned(array, value)
+    value = _trimmed("index_update", array.shape, key, value)
     if may_repeat("index_update", key):
         # NumPy assigns in the order in which arrays lie in memory; the last in the order of their elements is to stay.
         key, value = in_order(key), np.asarray(value, order="C")
-    result[key] = value
-    return result
+    array[key] = value
 
 
 @op(
