@@ -11,6 +11,10 @@ FIRST = np.array([2, 0, 2])
 PAIRS = np.array([[0, 1], [1, -1]])
 
 
+def ref_place(value, key, shape):
+    return ref_add(np.zeros(shape, np.asarray(value).dtype), key, value)
+
+
 def ref_getitem(x, key):
     return x[key]
 
@@ -103,6 +107,8 @@ for x, key in KEYS:
     case("getitem", x, key, ref=ref_getitem)
     part = x[key].shape
     value = normal(*part, seed=7, dtype=x.dtype)
+    case("place_at", value, key, x.shape, ref=ref_place)
+    case("place_at", normal(seed=8), key, x.shape, ref=ref_place)
     for op, ref in (("index_update", ref_update), ("index_add", ref_add)):
         case(op, x, key, value, ref=ref)
         case(op, x, key, normal(seed=8), ref=ref)

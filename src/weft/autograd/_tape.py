@@ -9,7 +9,9 @@ run on arrays, and for gradients of gradients, where they run on tensors and lea
 from __future__ import annotations
 
 import heapq
+import weakref
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,8 @@ class Leaf:
 
 
 class Step:
-    """One recorded call. `edges` lead to what its gradient flows on to; `kept` and `result` are dropped after use."""
+    """One recorded call. `edges` lead to what its gradient flows on to; `kept` (the arrays and other values of its
+    arguments) and `result` are dropped after use."""
 
     # Defaults on the class, as with Tensor: recording sets only what differs.
     result: Any = None
@@ -75,6 +78,11 @@ class Step:
         return tuple(found)
 
     @property
+    def simple(self) -> bool:
+        """Whether the step has one result, whose gradient nobody wants to see."""
+        return self.shapes is None and self.hooks is None and self.retained is None
+
+    @property
     def location(self) -> _where.Location | None:
         """Where in the program the value was computed."""
         return None if self.position is None else _where.locate(self.position)
@@ -89,13 +97,12 @@ class Step:
         held, op = self.kept, self.op
         if self.number < _versions.latest():
             self._check_unwritten(g)
+        arguments, result, rules = held, self.result, op.array_rules
         if as_tensors:
-            arguments, result = held, self._result()
-        else:
-            arguments, result = [unwrap(value) for value in held], self.result
+            arguments, result, rules = self._arguments(), self._result(), op.vjp
         found: list[tuple[Source, Any]] = []
         for which, source in self.edges:
-            rule = op.vjp[which]
+            rule = rules[which]
             if isinstance(rule, NotDifferentiable):
                 raise NotDifferentiable(
                     f"{op.name} has no derivative with respect to {op.arrays[which]}: {rule.message}",
@@ -106,8 +113,9 @@ class Step:
             if type(source) is list:
                 pairs = zip(source, gradient, x, strict=True)
                 found += [(target, like(each, part)) for target, each, part in pairs if target is not None]
-            elif type(gradient) is ndarray and gradient.shape == x.shape and gradient.dtype == x.dtype:
-                found.append((source, gradient))
+            elif type(gradient) is ndarray:
+                fits = gradient.shape == x.shape and gradient.dtype == x.dtype
+                found.append((source, gradient if fits else _fit(gradient, x)))
             else:
                 found.append((source, like(gradient, x)))
         return found
@@ -143,14 +151,13 @@ class Step:
         def described(name: str, value: Any) -> Any:
             if isinstance(value, (list, tuple)):
                 return type(value)(described(name, part) for part in value)
-            array = getattr(value, "_array", value)
-            if not isinstance(array, ndarray):
-                return array
-            position = _versions.written_after(self.number, array)
+            if not isinstance(value, ndarray):
+                return value
+            position = _versions.written_after(self.number, value)
             if position is None:
-                return array
+                return value
             changed.append((name, position))
-            return Spec(array.shape, array.dtype)
+            return Spec(value.shape, value.dtype)
 
         named = zip(self.op.__signature__.parameters, self.kept, strict=True)
         arguments = [described(name, value) for name, value in named]
@@ -164,6 +171,17 @@ class Step:
             if not isinstance(rule, NotDifferentiable) and _unknown(rule(plain, result, *arguments)):
                 name, position = changed[0]
                 raise written_error(f"the gradient of {self.op.name} needs its {name}", self.position, position)
+
+    def _arguments(self) -> list[Any]:
+        """What is kept, as tensors that lead where the arguments came from."""
+        arguments = list(self.kept)
+        for which, source in self.edges:
+            at = self.op.positions[which]
+            if type(source) is list:
+                arguments[at] = [at_source(v, s) for v, s in zip(arguments[at], source, strict=True)]
+            else:
+                arguments[at] = at_source(arguments[at], source)
+        return arguments
 
     def _result(self) -> Any:
         """The result as tensors that lead back here."""
@@ -187,7 +205,8 @@ def record(op: Op, arguments: Sequence[Any], result: Any, position: Any) -> Step
     if not edges:
         return None
     read = frozenset().union(*(op.reads[which] for which, _ in edges))
-    held = tuple(kept(value, name in read) for value, name in zip(arguments, op.__signature__.parameters, strict=True))
+    named = zip(unwrap(arguments), op.__signature__.parameters, strict=True)
+    held = tuple(kept(value, name in read) for value, name in named)
     step = Step(op, held, tuple(edges), position)
     if isinstance(result, (tuple, list)):
         step.result, step.shapes = tuple(result), tuple(Spec(r.shape, r.dtype) for r in result)
@@ -264,15 +283,29 @@ class _Walk:
 
     def everywhere(self, retain: bool) -> None:
         """Go on until every leaf has its gradient."""
-        give, create = self.give, self.create
-        while self.waiting:
-            step, g = self.take()
-            for source, found in step.gradients(g, create):
+        give, create, waiting, pending = self.give, self.create, self.waiting, self.pending
+        step: Step | None = None
+        while waiting or step is not None:
+            if step is None:
+                step, g = self.take()
+            gradients = step.gradients(g, create)
+            if not retain:
+                step.kept = step.result = None
+            if len(gradients) == 1 and not self.checking:
+                ((target, slot), found) = gradients[0]
+                if (
+                    type(target) is Step
+                    and target.simple
+                    and target not in pending
+                    and (not waiting or waiting[0][0] > -target.number)
+                ):
+                    step, g = target, found  # the next in any case, and nothing else can add to its gradient
+                    continue
+            for source, found in gradients:
                 if self.checking:
                     _check(found, step)
                 give(source, found, found is not g and type(found) is ndarray and found.base is None)
-            if not retain:
-                step.kept = step.result = None
+            step = None
 
     def towards(self, wanted: set[Source], needed: set[Step], retain: bool) -> None:
         """Go on only where the way leads to a wanted value."""
@@ -351,12 +384,34 @@ def _unknown(gradient: Any) -> bool:
 
 def kept(value: Any, read: bool) -> Any:
     """What the tape holds on to: the value where a rule reads it, else its shape, where that is much smaller."""
-    array = getattr(value, "_array", value)
     if type(value) in (list, tuple) and not read:
         return type(value)(kept(part, False) for part in value)
-    if read or not isinstance(array, np.ndarray) or array.nbytes < keep_below:
+    if read or not isinstance(value, ndarray) or value.nbytes < keep_below:
         return value
-    return Spec(array.shape, array.dtype)
+    return Spec(value.shape, value.dtype)
+
+
+def _fit(gradient: Any, x: Any) -> Any:
+    """`like` on arrays, where the gradient only has more dimensions or longer ones."""
+    shape, got = x.shape, gradient.shape
+    extra = len(got) - len(shape)
+    axes = (*range(extra), *(i + extra for i, d in enumerate(shape) if d == 1 and got[i + extra] != 1))
+    if extra < 0 or x.dtype != gradient.dtype or not axes:
+        return like(gradient, x)
+    summed = np.add.reduce(gradient, axes)
+    return summed.reshape(shape) if summed.size == prod(shape) else like(gradient, x)
+
+
+def at_source(value: Any, source: Source | None) -> Any:
+    """A kept array as the tensor that came from there."""
+    if source is None or not isinstance(value, ndarray):
+        return value
+    step, slot = source
+    if isinstance(step, Step):
+        return from_step(value, step, slot)
+    made = Tensor(value, requires_grad=True)
+    made._leaf = weakref.ref(step)
+    return made
 
 
 def _zeros(spec: Spec, as_tensor: bool) -> Any:

@@ -111,7 +111,6 @@ class Tensor(Methods):
     @data.setter
     def data(self, data: Any) -> None:
         self._array = np.asarray(_array_in(data))
-        self._mark_written()
 
     def detach(self) -> Tensor:
         """The same values, sharing memory, without a derivative."""
@@ -201,13 +200,7 @@ class Tensor(Methods):
             return op.body(*args, **kwargs)  # type: ignore[misc]  # a composite has a body
         # Called again rather than evaluated, so that what is left (arrays, or Specs beside them) finds its answer.
         result = op(*unwrap(args), **unwrap(kwargs))
-        step = None
-        if record_it and _differentiable(result):
-            step = record(op, op.bind(args, kwargs), result, user_position(sys._getframe(1)))
-        if isinstance(result, (list, tuple)):
-            parts = [_made(part, step, slot, slot, op, args, kwargs) for slot, part in enumerate(result)]
-            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-        return _made(result, step, 0, None, op, args, kwargs)
+        return wrapped(op, args, kwargs, result, bool(record_it), sys._getframe(1))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         op = op_of(ufunc)
@@ -391,6 +384,17 @@ def from_step(array: Any, step: Step, slot: Whole) -> Tensor:
         if slot:
             made._slot = slot
     return made
+
+
+def wrapped(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, records: Flag, frame: Any) -> Any:
+    """The result of an op on the arrays in its arguments, as tensors; `records` says whether a step is to be left."""
+    step = None
+    if records and _differentiable(result):
+        step = record(op, op.bind(args, kwargs), result, user_position(frame))
+    if isinstance(result, (list, tuple)):
+        parts = [_made(part, step, slot, slot, op, args, kwargs) for slot, part in enumerate(result)]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return _made(result, step, 0, None, op, args, kwargs)
 
 
 def _made(value: Any, step: Step | None, slot: Whole, part: Whole | None, op: Op, args: Any, kwargs: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from weft.autograd import _versions
 from weft.autograd._mode import enable_grad
 from weft.autograd._tape import Edge, Source, Step
-from weft.autograd._tensor import Tensor
+from weft.autograd._tensor import Array, Tensor
 from weft.errors import AutogradError
 from weft.ops._op import TABLE, Op
 from weft.ops._spec import Spec
@@ -70,6 +70,20 @@ class View(Tensor):
     def _slot(self, slot: int) -> None:
         self._own_slot = slot
 
+    @property
+    def data(self) -> Tensor:
+        """The values alone, sharing memory; assigning replaces them, and the tensor is a view no longer."""
+        return Tensor(self._array)
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        history = self._requires_grad, self._step, self._slot
+        for name in View.__annotations__:
+            del self.__dict__[name]
+        self.__class__ = Tensor  # type: ignore[assignment]  # of the same layout
+        self._requires_grad, self._step, self._slot = history
+        self.data = data
+
     def _kind(self) -> type[Tensor]:
         return Tensor
 
@@ -80,9 +94,8 @@ class View(Tensor):
 def viewed(made: Tensor, slot: int | None, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """The result of an op as a view of the argument whose memory it shares, if there is one."""
     array = made._array
-    memory = _versions.owner(array)
-    for parent in _tensors((*args, *kwargs.values())):
-        if parent._array is array or _versions.owner(parent._array) is memory:
+    for parent in _tensors((*args, *kwargs.values()) if kwargs else args):
+        if _shares(array, parent._array):
             view = _new(View)
             view._array = array
             view._parent = parent
@@ -92,6 +105,14 @@ def viewed(made: Tensor, slot: int | None, op: Op, args: tuple[Any, ...], kwargs
             view._own_requires_grad, view._own_step, view._own_slot = made._requires_grad, made._step, made._slot
             return view
     return made
+
+
+def _shares(array: Array, other: Array) -> bool:
+    """Whether two arrays lie in the memory of the same owner; the usual answers without a search."""
+    base = array.base
+    if base is other or array is other:
+        return True
+    return base is not None and (base is other.base or _versions.owner(array) is _versions.owner(other))
 
 
 def lineage(tensor: Tensor) -> Iterator[Tensor]:

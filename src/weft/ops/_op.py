@@ -76,10 +76,12 @@ class Op:
         self.linear = linear
         self.random = random
         self.domain = domain
+        # By the type of the first argument, who takes a call without a search; see `dispatch` for the search.
+        self.lanes: dict[type, Callable[..., Any]] = {}
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.
-        self._exactly = None if signature is None else _fixed_count(signature)
+        self.exactly = None if signature is None else _fixed_count(signature)
         _register(self)
 
     @cached_property
@@ -92,6 +94,14 @@ class Op:
         return self.body is not None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and not kwargs:
+            lane = self.lanes.get(type(args[0]))
+            if lane is not None:
+                return lane(*args)
+        return self.dispatch(args, kwargs)
+
+    def dispatch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Find who answers a call with these arguments, and let them."""
         handler = None
         for arg in args:
             if type(arg) not in _PLAIN:
@@ -101,7 +111,7 @@ class Op:
                 if type(arg) not in _PLAIN:
                     handler = _handler(arg, handler)
         if handler is None:
-            if self._exactly is not None and (kwargs or len(args) != self._exactly):
+            if self.exactly is not None and (kwargs or len(args) != self.exactly):
                 self.bind(args, kwargs)
             try:
                 return self.eval(*args, **kwargs)
@@ -135,6 +145,22 @@ class Op:
         varied = [name for name, rule in zip(self.arrays, self.vjp, strict=True) if callable(rule)]
         unread = {RESULT, *varied} if self.linear else set()
         return tuple(values_read(rule, parameters) - unread for rule in self.vjp)
+
+    @cached_property
+    def array_rules(self) -> Rules:
+        """The rules of `vjp` as functions of NumPy's arrays alone."""
+        from weft.ops._direct import direct
+
+        return tuple(map(direct, self.vjp))
+
+    @cached_property
+    def tails(self) -> tuple[tuple[Any, ...] | None, ...]:
+        """For each number of arguments, the defaults of the parameters they leave out; None where one has none."""
+        parameters = list(self.__signature__.parameters.values())
+        defaults = [parameter.default for parameter in parameters]
+        fixed = inspect.Parameter.VAR_POSITIONAL not in {parameter.kind for parameter in parameters}
+        rests = (tuple(defaults[n:]) for n in range(len(defaults) + 1))
+        return tuple(rest if fixed and inspect.Parameter.empty not in rest else None for rest in rests)
 
     @cached_property
     def positions(self) -> tuple[int, ...]:

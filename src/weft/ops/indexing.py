@@ -1,7 +1,7 @@
 """Reading and writing parts of arrays: `x[key]`, its functional writes, and gathering along an axis.
 
 Writes give a new array and leave the old one alone. Reading and adding are each other's transpose, so the family is
-closed under differentiation: the gradient of `getitem` is `index_add` into zeros, that of `index_add` is `getitem`.
+closed under differentiation: the gradient of `getitem` is `place_at`, that of `place_at` and `index_add` is `getitem`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.ops._keys import in_order, indexed_shape, lone_mask, may_repeat
 from weft.ops._op import TABLE, alias, no_gradient
 from weft.ops._scatter import MANY, add_elements, add_slices, counted_from_front, long_slices
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
-from weft.ops.manipulation import add_along, reshape
+from weft.ops.manipulation import add_along, dims, reshape
 
 __all__ = [
     "getitem",
@@ -25,6 +25,7 @@ __all__ = [
     "index_update",
     "isin",
     "nonzero",
+    "place_at",
     "put_along_axis",
     "scatter_add",
     "searchsorted",
@@ -51,7 +52,7 @@ def _getitem_back(g: Any, y: Any, x: Any, key: Any) -> Any:
         zeros: list[Any] = [0] * len(x)
         zeros[key] = g
         return zeros
-    return index_add(_zeros(shape_of(x), dtype_of(g)), key, g)
+    return place_at(g, key, shape_of(x))
 
 
 @op(arrays=("x",), infer=_getitem_shape, vjp=(_getitem_back,), linear=True)
@@ -173,13 +174,43 @@ def index_add(x: Any, key: Any, value: Any) -> Any:
     _check_added("index_add", x, value)
     result = np.array(x)
     value = _trimmed("index_add", result.shape, key, value)
-    slices = long_slices(result, key)
-    if slices is not None:
-        add_slices("index_add", result, *slices, value)
-    elif may_repeat("index_add", key):
-        np.add.at(result, key, value)
+    if may_repeat("index_add", key):
+        _add_at("index_add", result, key, value)
     else:
         result[key] = np.add(result[key], value, dtype=result.dtype, casting="same_kind")
+    return result
+
+
+def _add_at(name: str, result: Any, key: Any, value: Any) -> None:
+    """Add to elements that a key may name more than once, in place."""
+    slices = long_slices(result, key)
+    if slices is not None:
+        add_slices(name, result, *slices, value)
+    else:
+        np.add.at(result, key, value)
+
+
+def _place_shape(value: Any, key: Any, shape: Any) -> Spec:
+    shape = dims("place_at", shape)
+    _fitted("place_at", shape, key, shape_of(value))
+    return Spec(shape, dtype_of(value))
+
+
+@op(
+    arrays=("value",),
+    infer=_place_shape,
+    vjp=lambda g, y, value, key, shape: _written(g, key, value),
+    linear=True,
+)
+def place_at(value: Any, key: Any, shape: Any) -> Any:
+    """Zeros of a shape with a value added to the part that a key selects; an element named twice receives both."""
+    value = np.asarray(value)
+    result = np.zeros(shape, value.dtype)
+    value = _trimmed("place_at", result.shape, key, value)
+    if may_repeat("place_at", key):
+        _add_at("place_at", result, key, value)
+    else:
+        result[key] = value
     return result
 
 

@@ -79,7 +79,7 @@ def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements in another shape; one dimension may be -1 and is worked out."""
     if copy:
         return np.array(x).reshape(shape)
-    result = np.reshape(x, shape)
+    result = x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
     if copy is False and result.size and not np.may_share_memory(x, result):
         raise ValueError("reshape: copy=False, but this shape cannot be had without copying")
     return result
