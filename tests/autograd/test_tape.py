@@ -293,3 +293,15 @@ def test_functional_saves_no_tape_for_constants() -> None:
     assert weft.argmax(t(1.0, 2.0)).grad_fn is None
     assert not (t(1.0) > 0).requires_grad
     backward([t(1.0) * 1.0])
+
+
+def test_stop_gradient_is_a_constant() -> None:
+    x = weft.tensor([2.0, 3.0], requires_grad=True)
+    fixed = weft.stop_gradient(x * x)
+    assert not fixed.requires_grad
+    (fixed * x + weft.stop_gradient(x=x)).sum().backward()
+    assert x.grad.tolist() == [4.0, 9.0]
+    graph = weft.symbolic_trace(lambda x: weft.stop_gradient(x) * x)
+    assert graph(x).tolist() == [4.0, 9.0]
+    graph(x).sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]

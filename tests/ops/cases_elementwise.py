@@ -127,3 +127,7 @@ case("erf", uniform(-6, 6, 200), _order=0, _grad=False, ref=REFERENCES["erf"])
 case("erfc", uniform(-6, 6, 200), _order=0, _grad=False, ref=REFERENCES["erfc"])
 case("erf", uniform(-6, 6, 20000, dtype=np.float32), _grad=False, _rtol=1e-6, ref=REFERENCES["erf"])
 case("erfc", uniform(-6, 6, 20000, dtype=np.float32), _grad=False, _rtol=2e-6, ref=REFERENCES["erfc"])
+
+# Its derivative is zero by definition, whatever the values do.
+case("stop_gradient", normal(2, 3), _grad=False, ref=lambda x: x)
+case("stop_gradient", normal(2, dtype=complex), _grad=False, ref=lambda x: x)

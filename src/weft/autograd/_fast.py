@@ -56,6 +56,7 @@ def install() -> None:
     for op in TABLE.values():
         made = _unary(op) if op.exactly == 1 else _binary(op) if op.exactly == 2 else partial(_call, op)
         op.lanes.update(dict.fromkeys(_TENSORS, made))
+    TABLE["stop_gradient"].lanes.update(dict.fromkeys(_TENSORS, Tensor.detach))
     for name, op in [*TABLE.items(), *((other, TABLE[name]) for other, name in OTHER_NAMES.items())]:
         if op.exactly == 1 and not hasattr(Tensor, name):
             setattr(Tensor, name, op.lanes[Tensor])

@@ -59,8 +59,9 @@ class Context:
             return self._saved
         if step.kept is None:
             step.restore()
+        since = step.kept_at or step.number
         for tensor in self._saved:
-            position = None if tensor is None else _versions.written_after(step.number, tensor._array)
+            position = None if tensor is None else _versions.written_after(since, tensor._array)
             if position is not None:
                 raise written_error(f"backward of {step.op.__name__} reads a saved tensor", step.position, position)
         return self._saved

@@ -55,6 +55,7 @@ class Step:
     shapes: tuple[Spec, ...] | None = None  # of the results, where there are several
     hooks: dict[int, dict[int, Callable[[Any], Any]]] | None = None
     retained: dict[int, Any] | None = None
+    kept_at: int | None = None  # the number of the step these values come from, where that is another
     again: tuple[Any, int] | None = None  # where dropped values can be computed anew; see _checkpoint
 
     def __init__(self, op: Any, kept: Any, edges: tuple[Edge, ...], position: Any) -> None:
@@ -142,7 +143,7 @@ class Step:
 
     def take_from(self, same: Any) -> None:
         """Take what the same step kept in another run."""
-        self.kept, self.result = same.kept, same.result
+        self.kept, self.result, self.kept_at = same.kept, same.result, same.kept_at or same.number
 
     def _check_unwritten(self, g: Any) -> None:
         """Refuse to go on with values that were written after they were kept, where a gradient depends on them."""
@@ -153,7 +154,7 @@ class Step:
                 return type(value)(described(name, part) for part in value)
             if not isinstance(value, ndarray):
                 return value
-            position = _versions.written_after(self.number, value)
+            position = _versions.written_after(self.kept_at or self.number, value)
             if position is None:
                 return value
             changed.append((name, position))

@@ -58,6 +58,7 @@ __all__ = [
     "round",
     "sign",
     "square",
+    "stop_gradient",
     "subtract",
     "trunc",
 ]
@@ -69,6 +70,16 @@ _NONZERO = Reals(0.4, 3)
 def divisor(x: Any) -> Any:
     """A divisor: 1 where `x` is 0, so that 0 / 0 gives 0."""
     return where(equal(x, 0), 1, x)
+
+
+@op(
+    arrays=("x",),
+    infer=lambda x: Spec(shape_of(x), dtype_of(x)),
+    vjp=lambda g, y, x: 0,
+)
+def stop_gradient(x: Any) -> Any:
+    """The value as a constant: no gradient flows back through it."""
+    return np.asarray(x)
 
 
 # ── Arithmetic ────────────────────────────────────────────────────────────────────────────────────────────────────────
