@@ -37,15 +37,23 @@ def seconds(function: Callable[[], Any], repeat: int = 5, clock: Callable[[], fl
     return best
 
 
-def side_by_side(functions: dict[str, Callable[[], Any]], rounds: int = 7, calls: int = 1) -> dict[str, float]:
+def side_by_side(
+    functions: dict[str, Callable[[], Any]],
+    rounds: int = 7,
+    calls: int = 1,
+    clock: Callable[[], float] = time.thread_time,
+    rest: float = 0.0,
+) -> dict[str, float]:
     """The best time of a call of each, taken in turns, so that a busy moment of the machine meets all of them alike.
 
-    Where one call takes a few milliseconds, a round makes several.
+    Where one call takes a few milliseconds, a round makes several. What computes in several threads needs the wall
+    clock, and a rest before each turn: threads go on spinning for a while after their work, and would slow the next.
     """
     best = dict.fromkeys(functions, float("inf"))
     for _ in range(rounds):
         for name, function in functions.items():
-            taken = seconds(lambda f=function: [f() for _ in range(calls)], repeat=1)
+            time.sleep(rest)
+            taken = seconds(lambda f=function: [f() for _ in range(calls)], repeat=1, clock=clock)
             best[name] = min(best[name], taken / calls)
     return best
 

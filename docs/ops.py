@@ -87,7 +87,7 @@ def is_public(op: Op) -> bool:
 
 
 def _public_name(op: Op) -> str | None:
-    for prefix, namespace in (("", weft), ("linalg.", weft.linalg), ("fft.", weft.fft)):
+    for prefix, namespace in (("", weft), ("linalg.", weft.linalg), ("fft.", weft.fft), ("random.", weft.random)):
         for name in (op.name, op.name.removeprefix("linalg_")):
             if getattr(namespace, name, None) is op:
                 return f"{prefix}{name}"

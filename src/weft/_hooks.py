@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 
@@ -35,3 +36,7 @@ def add_hook(hooks: dict[int, Any], entry: Any, prepend: bool = False) -> HookHa
     hooks[handle.id] = entry
     hooks.update(others)
     return handle
+
+
+full_backward_hook: Callable[[Any, Callable[..., Any], bool], HookHandle]
+"""Puts a hook on the gradients of a module; `nn` provides it, because modules themselves know no tape."""

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from weft import _hooks
 from weft._hooks import HookHandle, add_hook
 from weft._tracing import current_tracer
 from weft.errors import StateError
@@ -103,6 +104,10 @@ class Module:
     ) -> HookHandle:
         """Call `hook(module, args)` before every `forward`; what it returns, if not None, becomes the arguments."""
         return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Call `hook(module, grad_input, grad_output)` in backward; what it returns, if not None, is `grad_input`."""
+        return _hooks.full_backward_hook(self, hook, prepend)
 
     # Attributes
 
@@ -296,8 +301,8 @@ class Module:
 
     def num_parameters(self, trainable_only: bool = False) -> int:
         """How many numbers the parameters hold, shared ones counted once."""
-        counted = (p for p in self.parameters() if not trainable_only or p.requires_grad)
-        return sum(int(np.prod(p.shape)) for p in counted)
+        every = (p for _, p in self._named("_parameters", "", True, True))
+        return sum(int(np.prod(p.shape)) for p in every if not trainable_only or p.requires_grad)
 
     # State
 
@@ -405,9 +410,17 @@ class Module:
         name = self._get_name()
         children = [f"({label}): " + text.replace("\n", "\n  ") for label, text in self._repr_children()]
         if not children and "\n" not in extra:
-            return f"{name}({extra})"
+            return f"{name}({extra}){self._count()}"
         lines = [line for line in extra.split("\n") if line] + children
-        return f"{name}(\n" + "".join(f"  {line}\n" for line in lines) + ")"
+        return f"{name}({self._count()}\n" + "".join(f"  {line}\n" for line in lines) + ")"
+
+    def _count(self) -> str:
+        """How many numbers the parameters hold, as a comment to the module's line of text."""
+        total, trainable = self.num_parameters(), self.num_parameters(trainable_only=True)
+        if not total:
+            return ""
+        text = f"  # {total:,} parameter{'' if total == 1 else 's'}"
+        return text if trainable == total else f"{text}, {f'{trainable:,}' if trainable else 'none'} trainable"
 
     def _get_name(self) -> str:
         return type(self).__name__

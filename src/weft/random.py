@@ -1,70 +1,119 @@
-"""Where random ops draw their numbers.
-
-One generator serves the whole process; `isolated` gives the current context (a thread, a task, a test) one of its own,
-so that draws elsewhere neither disturb it nor are disturbed. The numbers come from Philox, a counter-based generator.
+"""Random numbers: explicit generators that can be split, distributions, and the generator used where none is given.
 
     >>> manual_seed(7)
-    >>> first = generator().random()
+    >>> first = normal((2, 3))
     >>> manual_seed(7)
-    >>> generator().random() == first
+    >>> bool((normal((2, 3)) == first).all())
     True
+
+The numbers are the same eagerly and in a captured graph, on every machine; docs/random.md says how they are made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from typing import Any
 
-import numpy as np
+from weft._generator import (
+    Generator,
+    current,
+    generator,
+    get_state,
+    initial_seed,
+    isolated,
+    manual_seed,
+    seed,
+    set_state,
+    split,
+)
+from weft.ops.choices import categorical, choice, choice_indices, multinomial, permutation, randperm
+from weft.ops.random import (
+    bernoulli,
+    beta,
+    exponential,
+    gamma,
+    gumbel,
+    integers,
+    normal,
+    poisson,
+    rand_like,
+    randn_like,
+    standard_exponential,
+    standard_gamma,
+    standard_gumbel,
+    standard_normal,
+    standard_uniform,
+    truncated_normal,
+    uniform,
+)
 
-__all__ = ["generator", "isolated", "manual_seed"]
+__all__ = [
+    "bernoulli",
+    "beta",
+    "categorical",
+    "choice",
+    "choice_indices",
+    "current",
+    "exponential",
+    "gamma",
+    "Generator",
+    "generator",
+    "get_state",
+    "gumbel",
+    "initial_seed",
+    "integers",
+    "isolated",
+    "manual_seed",
+    "multinomial",
+    "normal",
+    "permutation",
+    "poisson",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+    "set_state",
+    "split",
+    "standard_exponential",
+    "standard_gamma",
+    "standard_gumbel",
+    "standard_normal",
+    "standard_uniform",
+    "truncated_normal",
+    "uniform",
+]
 
 
-class _Source:
-    """A generator that can be replaced by reseeding without changing who refers to it."""
+def rand(*size: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Numbers drawn evenly from [0, 1), of a shape given as numbers or as a sequence.
 
-    def __init__(self, seed: int | None = None) -> None:
-        self.generator = _philox(seed)
-
-
-def _philox(seed: int | None) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(seed))
-
-
-_process = _Source()
-_context: ContextVar[_Source | None] = ContextVar("weft_random_source", default=None)
-
-
-def generator() -> np.random.Generator:
-    """The generator random ops use here: the context's own inside `isolated`, otherwise the process's.
-
-    >>> type(generator().bit_generator).__name__
-    'Philox'
+    >>> rand(2, 3).shape, rand((4,)).shape
+    ((2, 3), (4,))
     """
-    return (_context.get() or _process).generator
+    return standard_uniform(_size(size), dtype, generator=generator)
 
 
-def manual_seed(seed: int) -> None:
-    """Start the current generator again from `seed`.
+def randn(*size: Any, dtype: Any = None, generator: Generator | None = None) -> Any:
+    """Standard normal numbers, of a shape given as numbers or as a sequence.
 
-    >>> manual_seed(0)
+    >>> randn(2, 3).shape
+    (2, 3)
     """
-    (_context.get() or _process).generator = _philox(seed)
+    return standard_normal(_size(size), dtype, generator=generator)
 
 
-@contextmanager
-def isolated(seed: int | None = None) -> Iterator[np.random.Generator]:
-    """Give the current context a generator of its own, seeded by `seed` (by the system when None).
+def randint(low: Any, high: Any = None, size: Any = None, *, dtype: Any = None, generator: Any = None) -> Any:
+    """Whole numbers from `low` up to, not including, `high`: `randint(high, size)` or `randint(low, high, size)`.
 
-    >>> with isolated(3) as first:
-    ...     a = generator().random()
-    >>> with isolated(3):
-    ...     print(generator().random() == a)
-    True
+    >>> randint(10, (2, 3)).shape, int(randint(5, 6))
+    ((2, 3), 5)
     """
-    token = _context.set(_Source(seed))
-    try:
-        yield generator()
-    finally:
-        _context.reset(token)
+    if size is None and isinstance(high, (tuple, list)):
+        high, size = None, high
+    return integers(low, high, () if size is None else size, dtype, generator=generator)
+
+
+def _size(size: tuple[Any, ...]) -> Any:
+    return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size

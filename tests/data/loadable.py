@@ -75,6 +75,15 @@ class Failing(Numbers):
     def raise_stop(self) -> None:
         raise StopIteration
 
+    def raise_group(self) -> None:
+        raise ExceptionGroup("both", [ValueError("left"), KeyError("right")])
+
+    def raise_exit(self) -> None:
+        raise SystemExit(3)
+
+    def missing(self) -> Any:
+        return Missing()
+
     def kill(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -86,6 +95,62 @@ class Failing(Numbers):
 
     def unpicklable(self) -> Any:
         return lambda: None
+
+
+class Slow(Numbers):
+    """Samples that take their time: "busy" a little, "idle" none, "stuck" more than there is, the first excepted."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(1000)
+        self.kind = kind
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep({"busy": 0.05, "idle": 0, "stuck": 1000 * (index > 0)}[self.kind])
+        return index
+
+
+class Handlers(Numbers):
+    """What the process that makes the sample does with signals."""
+
+    def __getitem__(self, index: int) -> Any:
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        return signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), len(blocked)
+
+
+class Loading(Numbers):
+    """Makes its samples by a loader of its own."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(2)
+        self.inner = data.DataLoader(range(3), **options)
+
+    def __getitem__(self, index: int) -> Any:
+        return [int(batch[0]) + index for batch in self.inner]
+
+
+class Fragile(Numbers):
+    """Pickles, but cannot be read again; the error is one that closed pipes give too."""
+
+    def __setstate__(self, state: Any) -> None:
+        raise_missing()
+
+
+class Missing:
+    """A sample that cannot be read again in the consumer."""
+
+    def __reduce__(self) -> Any:
+        return raise_missing, ()
+
+
+def raise_missing() -> None:
+    raise FileNotFoundError("no such archive")
+
+
+class Frozen(Exception):
+    """Refuses to be changed, and so to be told where it came from."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot assign to {name}")
 
 
 class Unpicklable(Exception):

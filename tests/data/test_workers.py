@@ -6,8 +6,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 import traceback
@@ -239,46 +237,6 @@ def test_an_interrupt_while_waiting() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert multiprocessing.active_children() == []
-
-
-PROGRAM = """
-import sys, time
-from weft.data import DataLoader, Dataset
-
-class Slow(Dataset):
-    def __len__(self): return 1000
-    def __getitem__(self, index):
-        time.sleep(0.05 * (sys.argv[1] == "busy"))
-        return index
-
-for batch in DataLoader(Slow(), num_workers=3, multiprocessing_context="fork"):
-    time.sleep(0.05)
-    print("batch", flush=True)
-    time.sleep(60)
-"""
-
-
-@pytest.mark.skipif(FORK is None, reason="fork")
-@pytest.mark.parametrize("end", ["SIGINT", "SIGKILL"])
-@pytest.mark.parametrize("workers", ["busy", "idle"])
-def test_a_consumer_that_ends_takes_its_workers_along(end: str, workers: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, workers],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )
-    assert process.stdout is not None and process.stdout.readline() == "batch\n"
-    if end == "SIGINT":
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-    else:
-        process.kill()
-    # The workers hold the pipes open too: this returns when the last of them is gone.
-    _, errors = process.communicate(timeout=30)
-    assert process.returncode == -getattr(signal, end)
-    assert errors.count("Traceback") == (1 if end == "SIGINT" else 0), errors
 
 
 # Persistent workers

@@ -166,6 +166,20 @@ def every_layer() -> list[nn.Module]:
         nn.CrossEntropyLoss(label_smoothing=0.1),
         nn.SmoothL1Loss(beta=0.5),
         nn.Sequential(nn.Linear(2, 2), nn.ModuleList([nn.ReLU()])),
+        nn.AvgPool1d(2),
+        nn.TripletMarginLoss(swap=True),
+        nn.RNN(2, 3, nonlinearity="relu", bias=False),
+        nn.LSTM(2, 3, 2, batch_first=True, dropout=0.5, bidirectional=True, proj_size=2),
+        nn.GRU(2, 3),
+        nn.RNNCell(2, 3, False, "relu"),
+        nn.LSTMCell(2, 3),
+        nn.MultiheadAttention(4, 2, 0.1, False, True, True, kdim=3, vdim=5, batch_first=True),
+        nn.MultiheadAttention(4, 1),
+        nn.TransformerEncoderLayer(4, 2, 8, 0.2, "gelu", 1e-3, True, True, False),
+        nn.TransformerDecoderLayer(4, 2, 8),
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8), 2, nn.LayerNorm(4)),
+        nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8), 1),
+        nn.Transformer(4, 2, 1, 2, 8, batch_first=True),
     ]
 
 

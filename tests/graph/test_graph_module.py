@@ -243,7 +243,8 @@ def test_names_survive_copies() -> None:
 
 def test_text() -> None:
     gm = symbolic_trace(Net())
-    assert str(gm).startswith("Net(\n  (inner): Module(\n") and str(gm).endswith(gm.code)
+    count = f"{gm.num_parameters()} parameters"
+    assert str(gm).startswith(f"Net(  # {count}\n  (inner): Module(  # ") and str(gm).endswith(gm.code)
     text = gm.print_readable(print_output=False)
     assert text.startswith("class Net(weft.nn.Module):\n    def forward(self, x")
     assert "h = self.inner.layer(x) * self.scale" in text

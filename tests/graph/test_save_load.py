@@ -426,6 +426,13 @@ EXAMPLES = {
     "LayerNorm": (4,),
     "RMSNorm": (4,),
 }
+EXAMPLES |= dict.fromkeys(("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"), (3, 4))
+EXAMPLES |= dict.fromkeys(("MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer"), (4, 2))
+EXAMPLES |= {
+    "Transformer": (4, 2, 1, 1, 8),
+    "TransformerEncoder": (nn.TransformerEncoderLayer(4, 2, 8), 2),
+    "TransformerDecoder": (nn.TransformerDecoderLayer(4, 2, 8), 2),
+}
 EXAMPLES |= {"Threshold": (0.1, 20.0), "Softmax": (-1,), "Softmin": (-1,), "LogSoftmax": (-1,)}
 
 

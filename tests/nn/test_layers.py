@@ -6,6 +6,7 @@ Values are compared with torch's in tests/interop/test_layers.py, and each funct
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,15 @@ from weft.ops import spec_of
 
 def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+class Attending(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, a: Any, b: Any) -> Any:
+        return self.attention(a, b, b, is_causal=True), self.attention(a, a, a, need_weights=False)[0]
 
 
 LAYERS: list[tuple[Any, tuple[Any, ...]]] = [
@@ -72,6 +82,22 @@ LAYERS: list[tuple[Any, tuple[Any, ...]]] = [
     (nn.BCELoss, (np.array([0.2, 0.7], np.float32), np.array([0.0, 1.0], np.float32))),
     (lambda: nn.KLDivLoss(log_target=True), (normal(3), normal(3))),
     (lambda: nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1)), (normal(2, 4),)),
+    (nn.SoftMarginLoss, (normal(3), np.array([1, -1, 1]))),
+    (nn.HingeEmbeddingLoss, (normal(3), np.array([1, -1, 1]))),
+    (nn.PoissonNLLLoss, (normal(3), normal(3) ** 2)),
+    (lambda: nn.RNN(3, 4, 2, "relu", bidirectional=True), (normal(5, 2, 3), normal(4, 2, 4))),
+    (lambda: nn.LSTM(3, 4, bias=False, batch_first=True), (normal(2, 5, 3),)),
+    (lambda: nn.LSTM(3, 4, proj_size=2), (normal(5, 3),)),
+    (lambda: nn.GRU(3, 4, 2), (normal(5, 2, 3),)),
+    (lambda: nn.RNNCell(3, 4), (normal(2, 3), normal(2, 4))),
+    (lambda: nn.LSTMCell(3, 4), (normal(2, 3),)),
+    (lambda: nn.GRUCell(3, 4), (normal(3),)),
+    (lambda: Attending(), (normal(2, 5, 4), normal(2, 3, 4))),
+    (lambda: nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True), (normal(2, 5, 4),)),
+    (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0), 2, nn.LayerNorm(4)), (normal(5, 2, 4),)),
+    (lambda: nn.TransformerDecoderLayer(4, 2, 8, 0.0, norm_first=True), (normal(5, 2, 4), normal(3, 2, 4))),
+    (lambda: nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0), 1), (normal(5, 2, 4), normal(3, 2, 4))),
+    (lambda: nn.Transformer(4, 2, 1, 1, 8, 0.0), (normal(5, 2, 4), normal(3, 2, 4))),
 ]
 
 
@@ -90,6 +116,14 @@ class Call(nn.Module):
         return self.layer(a, b) if self.count == 2 else self.layer(a)
 
 
+def leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
 @pytest.mark.parametrize(("make", "args"), LAYERS, ids=lambda v: None if isinstance(v, tuple) else type(v()).__name__)
 def test_values_specs_and_opened_graphs_agree(make: Any, args: tuple[Any, ...]) -> None:
     weft.random.manual_seed(0)
@@ -98,7 +132,7 @@ def test_values_specs_and_opened_graphs_agree(make: Any, args: tuple[Any, ...]) 
     assert not traced.graph.find_nodes(op="call_module")
     results = layer(*args), traced(*args), traced(*map(Tensor, args))
     shapes = layer(*map(spec_of, args))
-    flat = [list(r) if isinstance(r, tuple) else [r] for r in (*results, shapes)]
+    flat = [list(leaves(r)) for r in (*results, shapes)]
     for direct, opened, tensors, spec in zip(*flat, strict=True):
         np.testing.assert_array_equal(np.asarray(opened), np.asarray(direct))
         np.testing.assert_array_equal(np.asarray(tensors), np.asarray(direct))
@@ -234,6 +268,14 @@ def test_embedding_padding_and_pretrained() -> None:
         (lambda: nn.GELU("fast"), "'none' or 'tanh', got 'fast'"),
         (lambda: nn.Hardtanh(1, -1), "min_val must be below max_val"),
         (lambda: nn.MSELoss("avg"), "reduction must be"),
+        (lambda: nn.RNN(2, 3, nonlinearity="sin"), "RNN: nonlinearity must be 'tanh' or 'relu', got 'sin'"),
+        (lambda: nn.RNNCell(2, 3, nonlinearity="sin"), "RNNCell: nonlinearity must be 'tanh' or 'relu'"),
+        (lambda: nn.LSTM(2, 0), "LSTM: hidden_size must be at least 1, got 0"),
+        (lambda: nn.LSTM(2, 3, proj_size=3), "proj_size must be at least 0 and below hidden_size 3, got 3"),
+        (lambda: nn.GRU(2, 3, dropout=1.5), "GRU: dropout must be a number between 0 and 1, got 1.5"),
+        (lambda: nn.MultiheadAttention(5, 2), "5 features cannot be split into 2 heads"),
+        (lambda: nn.MultiheadAttention(4, 2, dropout=-1), "dropout must be between 0 and 1, got -1"),
+        (lambda: nn.TransformerEncoderLayer(4, 2, activation="sin"), "'relu', 'gelu' or a function, got 'sin'"),
     ],
 )
 def test_bad_arguments(make: Any, message: str) -> None:
@@ -264,7 +306,9 @@ def test_sequential() -> None:
 def test_module_list_and_dict() -> None:
     layers = nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.ReLU()])
     assert repr(layers) == (
-        "ModuleList(\n  (0-1): 2 x Linear(in_features=1, out_features=1, bias=True)\n  (2): ReLU()\n)"
+        "ModuleList(  # 4 parameters\n"
+        "  (0-1): 2 x Linear(in_features=1, out_features=1, bias=True)  # 2 parameters each\n"
+        "  (2): ReLU()\n)"
     )
     layers += [nn.Tanh()]
     assert len(layers) == 4 and len(layers[1:]) == 3 and len(layers + layers[:1]) == 5
@@ -281,3 +325,39 @@ def test_module_list_and_dict() -> None:
     assert list(table.state_dict()) == ["a.weight", "a.bias"]
     table.clear()
     assert len(table) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("Dropout", (60, 50)),
+        ("Dropout1d", (60, 50, 3)),
+        ("Dropout2d", (60, 50, 2, 2)),
+        ("Dropout3d", (60, 50, 1, 2, 2)),
+    ],
+)
+def test_the_gradient_of_dropout_is_its_mask(name: str, shape: tuple[int, ...]) -> None:
+    weft.random.manual_seed(5)
+    x = weft.tensor(np.ones(shape), requires_grad=True)
+    y = getattr(nn, name)(0.4)(x)
+    g = np.random.default_rng(0).standard_normal(shape)
+    y.backward(g)
+    mask = y.numpy() / (1 / 0.6)
+    assert set(np.unique(np.round(mask, 12))) == {0.0, 1.0}
+    # Five standard deviations of the mean of as many draws; a channel is dropped whole.
+    assert mask.reshape(60, 50, -1)[..., 0].mean() == pytest.approx(0.6, abs=5 * math.sqrt(0.24 / 3000))
+    assert name == "Dropout" or (mask.reshape(60, 50, -1) == mask.reshape(60, 50, -1)[..., :1]).all()
+    np.testing.assert_allclose(x.grad.numpy(), g * np.round(mask) / 0.6, rtol=1e-12)
+
+
+def test_the_gradient_of_alpha_dropout() -> None:
+    weft.random.manual_seed(5)
+    x = weft.tensor(np.random.default_rng(1).standard_normal(5000), requires_grad=True)
+    y = nn.AlphaDropout(0.3)(x)
+    y.sum().backward()
+    floor = -1.0507009873554805 * 1.6732632423543772
+    scale = 1 / math.sqrt(0.7 * (1 + 0.3 * floor**2))
+    kept = x.grad.numpy() != 0
+    np.testing.assert_allclose(x.grad.numpy()[kept], scale, rtol=1e-12)
+    assert kept.mean() == pytest.approx(0.7, abs=5 * math.sqrt(0.21 / 5000))
+    np.testing.assert_allclose(y.numpy()[~kept], scale * floor * 0.7, rtol=1e-12)

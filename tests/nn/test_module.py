@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import weft
 from weft import nn
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
@@ -272,6 +273,42 @@ def test_always_called_hooks_see_failures() -> None:
     assert seen == [None]
 
 
+def test_backward_hooks_see_both_ends() -> None:
+    module, seen = nn.Bilinear(2, 3, 4, dtype=np.float64), []
+    x, y = (weft.tensor(np.arange(1.0, n + 1), requires_grad=n == 3) for n in (2, 3))
+    handle = module.register_full_backward_hook(lambda *args: seen.append(args))
+    module(x, y).sum().backward()
+    assert seen[0][0] is module and seen[0][1][0] is None and len(seen[0][1]) == 2
+    np.testing.assert_array_equal(seen[0][1][1], y.grad)
+    assert seen[0][2][0].tolist() == [1, 1, 1, 1]
+    weight = module.weight.grad.numpy().copy()
+    handle.remove()
+    module(x, y).sum().backward()
+    assert len(seen) == 1
+    np.testing.assert_array_equal(module.weight.grad.numpy(), 2 * weight)
+    with weft.no_grad(), module.register_full_backward_hook(lambda *args: seen.append(args)):
+        assert not module(x, y).requires_grad
+
+
+def test_backward_hooks_may_change_gradients_and_need_no_inputs() -> None:
+    net = nn.Sequential(nn.Linear(3, 3), nn.LSTM(3, 2))
+    x = weft.tensor(np.ones((2, 1, 3), np.float32), requires_grad=True)
+    net[1].register_full_backward_hook(lambda m, grad_input, grad_output: (grad_input[0] * 0,))
+    net(x)[0].sum().backward()
+    assert not x.grad.numpy().any() and net[1].weight_ih_l0.grad.numpy().any()
+    seen: list[Any] = []
+    net[0].register_full_backward_hook(lambda m, *ends: seen.append(ends))
+    net(np.ones((2, 1, 3), np.float32))[1][0].sum().backward()
+    assert seen[0][0] == (None,) and seen[0][1][0].shape == (2, 1, 3)
+    layer = nn.Linear(3, 3)
+    layer.register_full_backward_hook(lambda m, grad_input, grad_output: (None, None))
+    with pytest.raises(RuntimeError, match="got 1 gradients of inputs and returned 2"):
+        layer(x).sum().backward()
+    with pytest.raises(ValueError, match="must end in the same size"):
+        layer(np.ones(4, np.float32))
+    assert weft.symbolic_trace(nn.Sequential(layer)).graph.find_nodes(op="call_module")
+
+
 def test_copies_are_independent() -> None:
     net = Net()
     net.first.register_forward_hook(lambda m, a, y: y)
@@ -288,23 +325,43 @@ def test_copies_are_independent() -> None:
     assert list(loaded.state_dict()) == list(net.state_dict())
 
 
-def test_repr_is_torch_like() -> None:
-    assert repr(Net()) == (
-        "Net(\n"
-        "  (first): Scale()\n"
-        "  (block): Sequential(\n"
-        "    (0): Linear(in_features=3, out_features=2, bias=True)\n"
+def test_repr_is_torch_like_with_numbers_of_parameters() -> None:
+    net = Net()
+    # What two modules share is counted for each of them, and once in all.
+    assert repr(net) == (
+        "Net(  # 11 parameters\n"
+        "  (first): Scale()  # 3 parameters\n"
+        "  (block): Sequential(  # 8 parameters\n"
+        "    (0): Linear(in_features=3, out_features=2, bias=True)  # 8 parameters\n"
         "    (1): ReLU()\n"
         "  )\n"
-        "  (again): Scale()\n"
+        "  (again): Scale()  # 3 parameters\n"
         ")"
     )
+    net.block.requires_grad_(False)
+    assert repr(net).startswith("Net(  # 11 parameters, 3 trainable\n")
+    assert repr(net.block[0]).endswith("  # 8 parameters, none trainable")
+    assert repr(nn.PReLU()) == "PReLU(num_parameters=1)  # 1 parameter"
+    assert repr(nn.Linear(1000, 1000)).endswith("  # 1,001,000 parameters")
 
     class Wordy(nn.Module):
         def extra_repr(self) -> str:
             return "a=1\nb=2"
 
     assert repr(Wordy()) == "Wordy(\n  a=1\n  b=2\n)"
+
+
+def test_repr_while_tracing_reads_nothing() -> None:
+    class Telling(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = Scale()
+
+        def forward(self, x: Any) -> Any:
+            assert "3 parameters" in repr(self)
+            return self.layer(x)
+
+    assert [n.op for n in weft.symbolic_trace(nn.Sequential(Telling())).graph.nodes].count("get_attr") == 2
 
 
 def test_calls_and_reads_go_to_the_current_tracer() -> None:

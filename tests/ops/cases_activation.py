@@ -1,5 +1,7 @@
 """Cases of `ops/activation.py`, against SciPy's special functions and formulas written out."""
 
+import math
+
 import numpy as np
 import scipy.special as sp
 from cases import REFERENCES, case, integers, normal
@@ -120,3 +122,64 @@ case("prelu", normal(2, 3, 4), normal(3), ref=lambda x, w: np.where(x > 0, x, x 
 case("prelu", normal(2, 3), normal(1), ref=lambda x, w: np.where(x > 0, x, x * w))
 case("prelu", normal(4), normal(1), ref=lambda x, w: np.where(x > 0, x, x * w))
 case("prelu", normal(2, 3, dtype=np.float32), normal(3, dtype=np.float32), ref=lambda x, w: np.where(x > 0, x, x * w))
+
+
+REFERENCES["silu_slope"] = lambda x: (1 + np.exp(-x) + x * np.exp(-x)) / (1 + np.exp(-x)) ** 2
+case("silu_slope", normal(40, 500), ref=REFERENCES["silu_slope"], _rtol=1e-11, _grad=False)
+
+
+def density(x):
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def tanh_slope(x, approximate):
+    """By the chain rule, one factor after another."""
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return 0.5 * (1 + math.tanh(inner)) + 0.5 * x * math.cosh(inner) ** -2 * math.sqrt(2 / math.pi) * (
+        1 + 3 * 0.044715 * x * x
+    )
+
+
+pointwise("gelu_slope", lambda x: sp.ndtr(x) + x * density(x))
+pointwise("gelu_slope", tanh_slope, approximate="tanh")
+pointwise("leaky_relu_slope", lambda x, negative_slope: 1 if x > 0 else negative_slope, negative_slope=0.2)
+pointwise("leaky_relu", lambda x, negative_slope: max(x, 0) + negative_slope * min(x, 0), negative_slope=3.0)
+pointwise("leaky_relu", lambda x, negative_slope: max(x, 0) + negative_slope * min(x, 0), negative_slope=-0.5)
+pointwise("leaky_relu", lambda x, negative_slope: max(x, 0), negative_slope=0.0)
+
+# Arrays of several blocks, and the far tails in float32.
+LONG = np.linspace(-12, 12, 40001)
+case("gelu", LONG.astype(np.float32), ref=one_by_one(lambda x: x * sp.ndtr(x)), _rtol=1e-5, _grad=False)
+case("gelu", LONG, ref=one_by_one(lambda x: x * sp.ndtr(x)), _rtol=1e-12, _grad=False)
+case("sigmoid", LONG.reshape(-1, 1) * 50, ref=sp.expit, _grad=False)
+
+
+def softmax_input(g, y, axis):
+    """One slice at a time, by the matrix of all derivatives."""
+    moved_g, moved_y = np.moveaxis(g, axis, -1), np.moveaxis(y, axis, -1)
+    x = np.empty(moved_y.shape, y.dtype)
+    for index in np.ndindex(*moved_y.shape[:-1]):
+        p = moved_y[index].astype(float)
+        x[index] = (np.diag(p) - np.outer(p, p)) @ moved_g[index]
+    return np.moveaxis(x, -1, axis)
+
+
+def log_softmax_input(g, y, axis):
+    moved_g, moved_y = np.moveaxis(g, axis, -1), np.moveaxis(y, axis, -1)
+    x = np.empty(moved_y.shape, y.dtype)
+    for index in np.ndindex(*moved_y.shape[:-1]):
+        p = np.exp(moved_y[index].astype(float))
+        x[index] = (np.eye(len(p)) - np.outer(p, np.ones(len(p)))) @ moved_g[index]
+    return np.moveaxis(x, -1, axis)
+
+
+for name, reference in (("softmax_input", softmax_input), ("log_softmax_input", log_softmax_input)):
+    case(name, normal(3, 4), normal(3, 4, seed=1), -1, ref=reference)
+    case(name, normal(3, 4, 2), normal(3, 4, 2, seed=1), 1, ref=reference)
+    case(name, normal(2, 0), normal(2, 0), 1, ref=reference)
+    case(name, normal(300, 70), normal(300, 70, seed=1), 1, ref=reference, _rtol=1e-11, _grad=False)
+    half = {"dtype": np.float16}
+    case(name, normal(3, 4, **half), normal(3, 4, seed=1, **half), 1, ref=reference, _rtol=1e-2, _grad=False)
+case("softmax", normal(300, 70), ref=lambda x: sp.softmax(x, axis=-1), _grad=False)
+case("softmax", 100 * normal(300, 70), ref=lambda x: sp.softmax(x, axis=-1), _rtol=1e-11, _grad=False)
+case("log_softmax", 100 * normal(300, 70), ref=lambda x: sp.log_softmax(x, axis=-1), _rtol=1e-11, _grad=False)

@@ -47,8 +47,18 @@ def conv_weight(x, g, kernel, stride, padding, dilation, groups=1):
     return w
 
 
-# x, w, (stride, padding, dilation, groups)
+def conv_bias(x, w, bias, *how):
+    return conv(x, w, *how) + bias.reshape((-1,) + (1,) * (x.ndim - 2))
+
+
+# x, w, (stride, padding, dilation, groups). Features many times the channels, and few, are worked out differently.
 FORMS = [
+    ((2, 1, 3, 4), (4, 1, 2, 3), ((1, 1), ((1, 0), (1, 2)), (1, 1), 1)),
+    ((1, 2, 4, 3), (8, 1, 2, 2), ((1, 1), ((0, 1), (2, 0)), (2, 1), 2)),
+    ((1, 1, 5), (4, 1, 2), ((1,), ((1, -2),), (2,), 1)),
+    ((1, 1, 2, 3, 2), (4, 1, 2, 2, 1), ((1, 1, 1), ((0, 1), (0, 0), (1, 1)), (1, 1, 1), 1)),
+    ((1, 4, 3, 3), (2, 2, 2, 2), ((1, 1), ((1, 0), (2, 1)), (1, 2), 2)),
+    ((2, 4, 2), (4, 4, 2), ((1,), ((0, 0),), (1,), 1)),
     ((2, 2, 4), (3, 2, 2), ((1,), ((0, 0),), (1,), 1)),
     ((1, 2, 5), (2, 1, 2), ((2,), ((2, 1),), (2,), 2)),
     ((1, 1, 5), (2, 1, 2), ((1,), ((1, -2),), (1,), 1)),
@@ -60,11 +70,21 @@ for xs, ws, how in FORMS:
     y = conv(x, w, *how)
     g = normal(*y.shape, seed=2)
     case("conv", x, w, *how, ref=conv)
+    case("conv_bias", x, w, normal(ws[0], seed=3), *how, ref=conv_bias)
     case("conv_input", g, w, xs[2:], *how, ref=conv_input)
     case("conv_weight", x, g, ws[2:], *how, ref=conv_weight)
 
 PLAIN = ((1,), ((0, 0),), (1,))
 case("conv", normal(1, 1, 3, dtype=complex), normal(2, 1, 2, dtype=complex), *PLAIN, ref=conv)
+case(
+    "conv_bias",
+    normal(1, 1, 3, dtype=complex),
+    normal(2, 1, 2, dtype=complex),
+    normal(2, dtype=complex),
+    *PLAIN,
+    ref=conv_bias,
+)
+case("conv_bias", normal(1, 1, 3), normal(2, 1, 2), normal(2, dtype=complex), *PLAIN, ref=conv_bias)
 case(
     "conv_input",
     normal(1, 2, 2, dtype=complex),

@@ -173,3 +173,70 @@ case(
     ref=lambda *a, **k: attention(*a, **k).astype(np.float32),
     _rtol=1e-5,
 )
+
+
+def multi_head(query, key, value, in_weights, in_bias, out_weight, out_bias, heads, **how):
+    """One sample, head and query at a time; batches come second unless batch_first, or not at all."""
+    first, single = how.get("batch_first", False), query.ndim == 2
+    inputs = [x[None] if single else x if first else x.swapaxes(0, 1) for x in (query, key, value)]
+    matrices = np.split(in_weights[0], 3) if len(in_weights) == 1 else in_weights
+    biases = np.zeros((3, len(matrices[0]))) if in_bias is None else np.split(in_bias, 3)
+    q, k, v = (np.einsum("bsi,oi->bso", x, w) + b for x, w, b in zip(inputs, matrices, biases, strict=True))
+    for extra_k, extra_v in [
+        *([(how["bias_k"], how["bias_v"])] if how.get("bias_k") is not None else []),
+        *([(0.0, 0.0)] if how.get("add_zero_attn") else []),
+    ]:
+        k, v = (np.concatenate([a, np.zeros_like(a[:, :1]) + e], 1) for a, e in ((k, extra_k), (v, extra_v)))
+    width, rows, seen = q.shape[-1] // heads, q.shape[1], inputs[1].shape[1]
+    y, weights = np.zeros(q.shape), np.zeros((len(q), heads, rows, k.shape[1]))
+    for b, h, i in np.ndindex(len(q), heads, rows):
+        own = slice(h * width, (h + 1) * width)
+        scores = k[b, :, own] @ q[b, i, own] / math.sqrt(width)
+        scores[:seen] += added(b, h, i, heads, seen, single, **how)
+        if not np.all(scores == -math.inf):
+            weights[b, h, i] = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        y[b, i, own] = weights[b, h, i] @ v[b, :, own]
+    y = np.einsum("bsi,oi->bso", y, out_weight) + (0.0 if out_bias is None else out_bias)
+    y = y[0] if single else y if first else y.swapaxes(0, 1)
+    if not how.get("need_weights"):
+        return y
+    shown = weights.mean(1) if how.get("average_weights", True) else weights
+    return y, shown[0] if single else shown
+
+
+def added(b, h, i, heads, seen, single, attn_mask=None, key_padding_mask=None, is_causal=False, **_):
+    """What the masks add to the scores of one query."""
+    total = np.where(np.arange(seen) > i, -math.inf, 0.0) if is_causal and attn_mask is None else np.zeros(seen)
+    padding = key_padding_mask if key_padding_mask is None or single else key_padding_mask[b]
+    row = attn_mask if attn_mask is None else attn_mask[i] if attn_mask.ndim == 2 else attn_mask[b * heads + h, i]
+    for mask in (row, padding):
+        if mask is not None:
+            total = total + (np.where(mask, -math.inf, 0.0) if mask.dtype == bool else mask)
+    return total
+
+
+STACKED = [normal(12, 4)], normal(12), normal(4, 4, seed=4), normal(4, seed=5), 2
+APART = [normal(4, 4), normal(4, 3, seed=1), normal(4, 2, seed=2)], None, normal(4, 4, seed=4), None, 2
+STEPS = normal(3, 2, 4), normal(2, 2, 4, seed=1), normal(2, 2, 4, seed=2)
+NARROW = normal(3, 2, 4), normal(2, 2, 3, seed=1), normal(2, 2, 2, seed=2)
+NAME = "multi_head_attention"
+case(NAME, *STEPS, *STACKED, ref=multi_head)
+case(NAME, *NARROW, *APART, ref=multi_head)
+case(NAME, *(x.swapaxes(0, 1).copy() for x in STEPS), *STACKED, batch_first=True, ref=multi_head)
+case(NAME, *(x[:, 0].copy() for x in STEPS), *STACKED, need_weights=True, ref=multi_head)
+case(NAME, *STEPS, *STACKED, need_weights=True, average_weights=False, is_causal=True, ref=multi_head)
+case(NAME, *STEPS, *STACKED, attn_mask=np.array([[True, False], [True, True], [False, False]]), ref=multi_head)
+case(NAME, *STEPS, *STACKED, attn_mask=normal(4, 3, 2, seed=6), ref=multi_head)
+case(NAME, *STEPS, *STACKED, key_padding_mask=np.array([[True, False], [False, False]]), ref=multi_head)
+case(
+    NAME,
+    *STEPS,
+    *STACKED,
+    bias_k=normal(4, seed=7),
+    bias_v=normal(4, seed=8),
+    add_zero_attn=True,
+    attn_mask=normal(3, 2, seed=6),
+    need_weights=True,
+    ref=multi_head,
+)
+case("linear", normal(2, 3), normal(3), normal(), ref=lambda x, w, b: x @ w + b)

@@ -213,3 +213,31 @@ case("gaussian_nll_loss", X, Y, P, full=True, eps=0.5, ref=elementwise(gaussian)
 case("gaussian_nll_loss", X, Y, P[:, 0], ref=lambda x, y, v: elementwise(gaussian)(x, y, v[:, None]))
 every_reduction("poisson_nll_loss", X, integers(0, 5, 2, 3).astype(float) + 0.1, ref=elementwise(poisson))
 case("poisson_nll_loss", P, integers(0, 5, 2, 3) + 0.1, False, True, eps=0.01, ref=elementwise(poisson))
+
+
+def picked(log_p, target, axis, ignore_index, reduction):
+    """One target at a time."""
+    loss, counted = np.zeros(target.shape, log_p.dtype), 0
+    for index in np.ndindex(*target.shape):
+        if target[index] != ignore_index:
+            loss[index] = -log_p[(*index[:axis], target[index], *index[axis:])]
+            counted += 1
+    return {"none": loss, "sum": loss.sum(), "mean": loss.sum() / max(counted, 1)}[reduction]
+
+
+def nll_input(g, target, classes, axis, ignore_index, reduction):
+    x = np.zeros((*target.shape[:axis], classes, *target.shape[axis:]), g.dtype)
+    for index in np.ndindex(*target.shape):
+        if target[index] != ignore_index:
+            share = g[index] if reduction == "none" else g
+            x[(*index[:axis], target[index], *index[axis:])] = -share
+    return x / (target != ignore_index).sum() if reduction == "mean" else x
+
+
+for reduction in ("none", "sum", "mean"):
+    few, many = np.array([2, 0, -1, 1]), integers(0, 3, 2, 4)
+    case("nll", normal(4, 3), few, 1, -1, reduction, ref=picked)
+    case("nll", normal(2, 3, 4), many, 1, -100, reduction, ref=picked)
+    case("nll", normal(3), np.array(1), 0, -100, reduction, ref=picked)
+    case("nll_input", normal(4) if reduction == "none" else normal(), few, 3, 1, -1, reduction, ref=nll_input)
+    case("nll_input", normal(2, 4) if reduction == "none" else normal(), many, 3, 1, -100, reduction, ref=nll_input)

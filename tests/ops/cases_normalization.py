@@ -97,3 +97,77 @@ case("batch_norm", normal(5, 2, **single), None, None, training=True, ref=batch_
 case("batch_norm", 300 * normal(5, 2, **half), None, None, training=True, ref=batch_norm, _rtol=1e-2)
 case("batch_norm_with_stats", normal(4, 2), ref=batch_norm_with_stats)
 case("batch_norm_with_stats", normal(2, 2, 3), normal(2), normal(2, seed=1), 0.1, ref=batch_norm_with_stats)
+
+
+def standardize(x, start, stop, eps, center=True):
+    """One index of the range at a time."""
+    y, axes = np.empty(x.shape), tuple(i for i in range(x.ndim) if not start <= i < stop)
+    left = [x.shape[i] if start <= i < stop else 1 for i in range(x.ndim)]
+    middle, variance = np.zeros(left), np.empty(left)
+    for index in np.ndindex(*left):
+        group = tuple(slice(None) if i in axes else slice(n, n + 1) for i, n in enumerate(index))
+        values = x[group].astype(float)
+        middle[index] = np.mean(values) if center else 0
+        variance[index] = np.mean((values - middle[index]) ** 2)
+        y[group] = (values - middle[index]) / np.sqrt(variance[index] + eps)
+    dtype = x.dtype if x.dtype.kind == "f" else float
+    return y.astype(dtype), middle.astype(dtype), variance.astype(dtype)
+
+
+def standardize_input(g, g_mean, g_variance, y, variance, start, stop, eps, center=True):
+    """By the matrix of all derivatives of one group, with y as it is given."""
+    x = np.empty(y.shape)
+    for index in np.ndindex(*variance.shape):
+        group = tuple(slice(n, n + 1) if start <= i < stop else slice(None) for i, n in enumerate(index))
+        values, slope = y[group].astype(float).ravel(), g[group].ravel()
+        n, root = values.size, np.sqrt(float(variance[index]) + eps)
+        matrix = (np.eye(n) - center / n - np.outer(values, values) / n) / root
+        found = matrix @ slope + center * g_mean[index] / n + g_variance[index] * 2 / n * values * root
+        x[group] = found.reshape(x[group].shape)
+    return x.astype(np.result_type(g, y))
+
+
+for shape, start, stop in (((3, 4), 0, 1), ((3, 4), 1, 2), ((2, 3, 4), 0, 2), ((2, 3, 2, 2), 1, 2), ((4,), 0, 0)):
+    left = [n if start <= i < stop else 1 for i, n in enumerate(shape)]
+    for center in (True, False):
+        case("standardize", normal(*shape), start, stop, 0.1, center, ref=standardize)
+        case(
+            "standardize_input",
+            normal(*shape),
+            normal(*left, seed=1),
+            normal(*left, seed=2),
+            normal(*shape, seed=3),
+            uniform(0.5, 2, *left),
+            start,
+            stop,
+            0.1,
+            center,
+            ref=standardize_input,
+        )
+case("standardize", normal(40, 300, 11), 1, 2, 1e-5, ref=standardize, _rtol=1e-10, _grad=False)
+case("standardize", 20 + 30 * normal(3, 4, **half), 0, 1, 1e-5, ref=standardize, _rtol=1e-2)
+case("standardize", np.arange(12).reshape(3, 4), 0, 1, 1e-5, ref=standardize)
+many = normal(40, 300, 11), normal(1, 300, 1, seed=1), normal(1, 300, 1, seed=2), normal(40, 300, 11, seed=3)
+case("standardize_input", *many, uniform(0.5, 2, 1, 300, 1), 1, 2, 0.1, ref=standardize_input, _grad=False)
+wide = normal(900, 200), normal(900, 1, seed=1), normal(900, 1, seed=2), normal(900, 200, seed=3)
+case("standardize_input", *wide, uniform(0.5, 2, 900, 1), 0, 1, 0.1, ref=standardize_input, _rtol=1e-11, _grad=False)
+
+
+def scale_shift(x, weight, bias, axis):
+    trailing = [
+        None if value is None else value.reshape(value.shape + (1,) * (x.ndim - axis - value.ndim))
+        for value in (weight, bias)
+    ]
+    y = x if weight is None else x * trailing[0]
+    return y if bias is None else y + trailing[1]
+
+
+case("scale_shift", normal(2, 3, 4), normal(3), normal(3, seed=1), 1, ref=scale_shift)
+case("scale_shift", normal(2, 3, 4), normal(3, 4), None, 1, ref=scale_shift)
+case("scale_shift", normal(2, 3), None, normal(2), 0, ref=scale_shift)
+case("scale_shift", normal(2, 3), None, None, 0, ref=scale_shift)
+case("scale_shift", normal(2, 3, **single), normal(3), normal(3, **single), 1, ref=scale_shift)
+case("sum_products", normal(2, 3, 4), normal(2, 3, 4, seed=1), 1, 2, ref=lambda a, b, *_: np.einsum("ijk,ijk->j", a, b))
+case("sum_products", normal(3, 4), normal(3, 4, seed=1), 1, 2, ref=lambda a, b, *_: (a * b).sum(0))
+case("sum_products", normal(3, 4), normal(3, 4, seed=1), 0, 1, ref=lambda a, b, *_: (a * b).sum(1))
+case("sum_products", normal(0, 4), normal(0, 4), 1, 2, ref=lambda a, b, *_: np.zeros(4))

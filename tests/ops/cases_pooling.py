@@ -299,3 +299,27 @@ def cubic(x, size, mode):
 
 
 case("interpolate", normal(1, 1, 3, 4), size=(5, 3), mode="bicubic", ref=cubic)
+
+
+def max_pool_input(g, x, y, kernel, stride, padding, dilation):
+    """All of each window's gradient to the position of its largest element."""
+    rank = len(kernel)
+    flat = np.zeros((*x.shape[: x.ndim - rank], math.prod(x.shape[x.ndim - rank :])), g.dtype)
+    positions = max_pool_indices(x, kernel, stride, padding, dilation)
+    for index in np.ndindex(*g.shape):
+        flat[(*index[: x.ndim - rank], positions[index])] += g[index]
+    return flat.reshape(x.shape)
+
+
+def back_through_max_pool(x, *how, **options):
+    y = max_pool(x, *how)
+    case("max_pool_input", normal(*y.shape, seed=5), x, y, *how, ref=max_pool_input, **options)
+
+
+back_through_max_pool(normal(2, 6), (2,), (2,), ((0, 0),), (1,))
+back_through_max_pool(normal(2, 7), (3,), (2,), ((1, 1),), (1,))
+back_through_max_pool(normal(2, 4, 5), (2, 2), (3, 1), ((0, 1), (1, 0)), (1, 2))
+# Of equal elements the first counts; there, and at infinity, differences say nothing of x.
+back_through_max_pool(np.round(normal(1, 6, 6)), (2, 3), (2, 3), ((0, 0), (0, 0)), (1, 1), _grad=False)
+back_through_max_pool(np.full((1, 5), -np.inf), (3,), (2,), ((1, 1),), (1,), _grad=False)
+back_through_max_pool(np.array([[1, -np.inf, -np.inf, -np.inf, 2.0]]), (2,), (1,), ((1, 0),), (1,), _grad=False)

@@ -218,7 +218,7 @@ def test_convolution_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     y = weft.conv(x, w, *how)
     g = normal(*y.shape)
     whole = y, weft.conv_input(g, w, (6, 5), *how), weft.conv_weight(x, g, (3, 2), *how)
-    monkeypatch.setattr(sys.modules["weft.ops.convolution"], "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(sys.modules["weft.ops._windows"], "BLOCK_BYTES", 1)
     parts = (
         weft.conv(x, w, *how),
         weft.conv_input(g, w, (6, 5), *how),

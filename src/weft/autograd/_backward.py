@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.autograd._tape import Leaf, pull_back, run_hooks
+from weft.autograd._tape import Leaf
 from weft.autograd._tensor import Tensor
+from weft.autograd._walk import pull_back, run_hooks
 from weft.errors import AutogradError
 
 
@@ -36,8 +37,8 @@ def backward(
     found = pull_back(outputs, start, inputs=wanted, retain=retain, create=create_graph)
     receivers = {} if wanted is None else {tensor._source(): tensor for tensor in wanted}
     for source, g in found.items():
-        tensor = receivers[source] if wanted is not None else source[0].tensor
-        if isinstance(source[0], Leaf) and tensor._hooks:
+        tensor = source.tensor if wanted is None and isinstance(source, Leaf) else receivers[source]
+        if isinstance(source, Leaf) and tensor._hooks:
             g = run_hooks(tensor._hooks, g, create_graph)
         tensor._accumulate(g)
 
@@ -72,7 +73,7 @@ def grad(
         source = tensor._source()
         if source in found:
             g = found[source]
-            if isinstance(source[0], Leaf) and tensor._hooks:
+            if isinstance(source, Leaf) and tensor._hooks:
                 g = run_hooks(tensor._hooks, g, create_graph)
             results.append(g if isinstance(g, Tensor) else Tensor(g))
         elif materialize_grads:

@@ -82,7 +82,7 @@ class _Region:
                 "checkpoint: the function did not compute the same when it ran again for its gradient",
                 help="it must depend on nothing but its arguments, and values that stay as they are until backward",
             )
-        self._check(leaf.tensor for step in steps for leaf, _ in step.next_functions if isinstance(leaf, Leaf))
+        self._check(leaf.tensor for step in steps for leaf in step.origins() if isinstance(leaf, Leaf))
         self.steps = list(steps)
 
     def _check(self, tensors: Any) -> None:

@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from weft import _where
 from weft.autograd._mode import recording
-from weft.autograd._tape import Edge, Step, keep_below, kept
+from weft.autograd._tape import Step, keep_below, kept
 from weft.autograd._tensor import Parameter, Tensor, wrapped
 from weft.autograd._versions import clock
 from weft.autograd._view import View, viewed
@@ -38,10 +38,10 @@ _UNARY = {"neg": "negative", "abs": "abs"}
 _TENSORS = frozenset({Tensor, Parameter, View})
 _NUMBERS = frozenset({float, int})
 _PLAIN = frozenset({float, int, bool, complex, str, NoneType, EllipsisType, ndarray, np.dtype, type})
-_MISSING = object()
 _new = object.__new__
 _internal = _where._INTERNAL
 _recording = recording.get
+_known: Any = None  # the names of the module that called last, which is not weft's own
 
 
 def install() -> None:
@@ -54,17 +54,37 @@ def install() -> None:
     for symbol, name in _UNARY.items():
         setattr(Tensor, f"__{symbol}__", _unary(TABLE[name]))
     for op in TABLE.values():
-        made = _unary(op) if op.exactly == 1 else _binary(op) if op.exactly == 2 else partial(_call, op)
-        op.lanes.update(dict.fromkeys(_TENSORS, made))
-    TABLE["stop_gradient"].lanes.update(dict.fromkeys(_TENSORS, Tensor.detach))
+        if type(op) is Op:  # others have a way of their own
+            op.call_by(_function(op))
+    TABLE["stop_gradient"].call_by(_stop_gradient)
     for name, op in [*TABLE.items(), *((other, TABLE[name]) for other, name in OTHER_NAMES.items())]:
         if op.exactly == 1 and not hasattr(Tensor, name):
-            setattr(Tensor, name, op.lanes[Tensor])
+            setattr(Tensor, name, _unary(op))
     setattr(Tensor, "__getitem__", _getitem)  # noqa: B010  # the type checker does not let methods be assigned
 
 
 def _getitem(self: Tensor, key: Any) -> Any:
     return _call(TABLE["getitem"], self, key)
+
+
+def _stop_gradient(*args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach()
+    return TABLE["stop_gradient"].dispatch(args, kwargs)
+
+
+def _function(op: Op) -> Callable[..., Any]:
+    """What a call of the op does."""
+    if op.exactly == 1:
+        return _unary(op)
+    answer = _binary(op) if op.exactly == 2 else partial(_call, op)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or not args or type(args[0]) not in _TENSORS or len(args) != (op.exactly or len(args)):
+            return op.dispatch(args, kwargs)
+        return answer(*args)
+
+    return function
 
 
 def _call(op: Op, *args: Any) -> Any:
@@ -120,16 +140,14 @@ def _binary(op: Op) -> Callable[..., Any]:
     evaluate = op.eval
 
     # Steps are made right here, and below: a call of another function would cost a tenth of all there is to do.
-    def method(self: Tensor, other: Any = _MISSING, *more: Any) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
         kind = type(other)
-        if more:
-            return op.dispatch((self, other, *more), {})
         if kind in _NUMBERS:
             wants, right = self._requires_grad, other
         elif kind in _TENSORS:
             wants, right = self._requires_grad or other._requires_grad, other._array
         else:
-            return op.dispatch((self,) if other is _MISSING else (self, other), {})
+            return op.dispatch((self, other), {})
         left = self._array
         try:
             result = evaluate(left, right)
@@ -142,19 +160,19 @@ def _binary(op: Op) -> Callable[..., Any]:
             made._step = step = _new(Step)
             step.op = op
             if kind in _NUMBERS or not other._requires_grad:
-                step.edges = ((0, (source, self._slot) if (source := self._step) else self._source()),)
+                step.sources = (self._source() if self._slot or self._step is None else self._step, None)
                 read = op.reads[0]
             elif self._requires_grad:
-                step.edges = ((0, self._source()), (1, other._source()))
+                step.sources = (self._source(), other._source())
                 read = op.reads[0] | op.reads[1]
             else:
-                step.edges = ((1, other._source()),)
+                step.sources = (None, other._source())
                 read = op.reads[1]
             step.kept = (left, right) if result.nbytes < keep_below else _held(op, (left, right), read)
             frame = sys._getframe(1)
-            if _internal[frame.f_globals.get("__name__", "")]:
+            if frame.f_globals is not _known:
                 frame = _user_frame(frame)
-            step.position = (frame.f_code, frame.f_lasti, None)
+            step.code, step.offset = frame.f_code, frame.f_lasti
             step.number = next(clock)
             if "y" in read:
                 step.result = result
@@ -179,13 +197,13 @@ def _reflected(op: Op) -> Callable[[Tensor, Any], Any]:
             made._requires_grad = True
             made._step = step = _new(Step)
             step.op = op
-            step.edges = ((1, (source, self._slot) if (source := self._step) else self._source()),)
+            step.sources = (None, self._source())
             read = op.reads[1]
             step.kept = (other, self._array) if result.nbytes < keep_below else _held(op, (other, self._array), read)
             frame = sys._getframe(1)
-            if _internal[frame.f_globals.get("__name__", "")]:
+            if frame.f_globals is not _known:
                 frame = _user_frame(frame)
-            step.position = (frame.f_code, frame.f_lasti, None)
+            step.code, step.offset = frame.f_code, frame.f_lasti
             step.number = next(clock)
             if "y" in read:
                 step.result = result
@@ -196,32 +214,40 @@ def _reflected(op: Op) -> Callable[[Tensor, Any], Any]:
 
 def _unary(op: Op) -> Callable[..., Any]:
     evaluate = op.eval
+    # A ufunc with a derivative gives numbers of the kind it takes, in memory of their own.
+    usual = isinstance(evaluate, np.ufunc) and callable(op.vjp[0])
+    result_read: bool | None = None  # worked out when it is first needed
 
-    def method(self: Tensor, *more: Any) -> Any:
-        if more:
-            return op.dispatch((self, *more), {})
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != 1 or type(args[0]) not in _TENSORS:
+            return op.dispatch(args, kwargs)
+        nonlocal result_read
+        (self,) = args
         array = self._array
         try:
             result = evaluate(array)
         except Exception:  # as above
-            return op.dispatch((self,), {})
+            return op.dispatch(args, {})
         made = _new(Tensor)
         made._array = result = result if type(result) is ndarray else np.asarray(result)
-        if self._requires_grad and _recording() and result.dtype.kind in "fc":
+        if self._requires_grad and _recording() and (usual or result.dtype.kind in "fc"):
             made._requires_grad = True
             made._step = step = _new(Step)
             step.op = op
-            step.edges = ((0, (source, self._slot) if (source := self._step) else self._source()),)
-            read = op.reads[0]
-            step.kept = (array,) if result.nbytes < keep_below else _held(op, (array,), read)
+            step.sources = (self._source() if self._slot or self._step is None else self._step,)
+            step.kept = (array,) if result.nbytes < keep_below else _held(op, (array,), op.reads[0])
             frame = sys._getframe(1)
-            if _internal[frame.f_globals.get("__name__", "")]:
+            if frame.f_globals is not _known:
                 frame = _user_frame(frame)
-            step.position = (frame.f_code, frame.f_lasti, None)
+            step.code, step.offset = frame.f_code, frame.f_lasti
             step.number = next(clock)
-            if "y" in read:
+            if result_read is None:
+                result_read = "y" in op.reads[0]
+            if result_read:
                 step.result = result
-        return viewed(made, None, op, (self,), {}) if result is array or result.base is not None else made
+        if not usual and (result is array or result.base is not None):
+            return viewed(made, None, op, (self,), {})
+        return made
 
     method.__name__ = method.__qualname__ = op.name
     method.__doc__ = op.__doc__
@@ -230,23 +256,13 @@ def _unary(op: Op) -> Callable[..., Any]:
 
 def _record(op: Op, args: tuple[Any, ...], raw: tuple[Any, ...], made: Tensor, frame: Any) -> None:
     """Give a result its step, if a tensor among the arrays of the call requires its gradient."""
-    edges: tuple[Edge, ...]
-    x = args[0]
-    if len(args) == 1:
-        edges = ((0, (step, x._slot) if (step := x._step) else x._source()),)
-        read = op.reads[0]
-    elif len(args) == 2 and (type(y := args[1]) not in _TENSORS or not y._requires_grad) and op.positions[0] == 0:
-        edges = ((0, (step, x._slot) if (step := x._step) else x._source()),)
-        read = op.reads[0]
-    else:
-        edges = tuple(
-            (which, y._source())
-            for which, at in enumerate(op.positions)
-            if at < len(args) and type(y := args[at]) in _TENSORS and y._requires_grad
-        )
-        if not edges:
-            return
-        read = op.reads[edges[0][0]] if len(edges) == 1 else frozenset().union(*(op.reads[w] for w, _ in edges))
+    sources = tuple(
+        y._source() if at < len(args) and type(y := args[at]) in _TENSORS and y._requires_grad else None
+        for at in op.positions
+    )
+    read = frozenset().union(*(reads for reads, source in zip(op.reads, sources, strict=True) if source is not None))
+    if not read and not any(sources):
+        return
     frame = _user_frame(frame)
     step = _new(Step)
     step.op = op
@@ -255,8 +271,8 @@ def _record(op: Op, args: tuple[Any, ...], raw: tuple[Any, ...], made: Tensor, f
     result = made._array
     small = result.nbytes < keep_below and getattr(raw[0], "nbytes", 0) < keep_below
     step.kept = raw if small else _held(op, raw, read)
-    step.edges = edges
-    step.position = (frame.f_code, frame.f_lasti, None)
+    step.sources = sources
+    step.code, step.offset = frame.f_code, frame.f_lasti
     step.number = next(clock)
     if "y" in read:
         step.result = result
@@ -270,7 +286,11 @@ def _held(op: Op, raw: tuple[Any, ...], read: frozenset[str]) -> tuple[Any, ...]
 
 
 def _user_frame(frame: Any) -> Any:
-    """The innermost frame at or above this one that is not weft's own."""
-    while _internal[frame.f_globals.get("__name__", "")] and frame.f_back is not None:
+    """The innermost frame at or above this one that is not weft's own; remembers which module that was."""
+    global _known
+    while _internal[frame.f_globals.get("__name__", "")]:
+        if frame.f_back is None:
+            return frame
         frame = frame.f_back
+    _known = frame.f_globals
     return frame

@@ -26,7 +26,7 @@ import numpy as np
 from weft._where import user_position
 from weft.autograd import _versions
 from weft.autograd._mode import no_grad, recording
-from weft.autograd._tape import Edge, Source, Step, written_error
+from weft.autograd._tape import Source, Step, written_error
 from weft.autograd._tensor import Tensor, from_step
 from weft.autograd._view import adopt, check_lineage
 from weft.errors import AutogradError
@@ -108,8 +108,8 @@ class Function:
         for arg in args:
             if id(arg) in ctx._dirty:
                 check_lineage(arg)
-        edges = tuple((i, arg._source()) for i, arg in enumerate(args) if needs[i])
-        step = _FunctionStep(cls, ctx, args, edges, results, user_position(sys._getframe(1)))
+        sources = tuple(arg._source() if wanted else None for arg, wanted in zip(args, needs, strict=True))
+        step = _FunctionStep(cls, ctx, args, sources, results, user_position(sys._getframe(1)))
         inputs = {id(arg) for arg in args if isinstance(arg, Tensor)}
         made = []
         for slot, part in enumerate(results):
@@ -134,12 +134,12 @@ class _FunctionStep(Step):
         function: type[Function],
         ctx: Context,
         args: tuple[Any, ...],
-        edges: tuple[Edge, ...],
+        sources: tuple[Source | None, ...],
         results: tuple[Any, ...],
         position: Any,
     ) -> None:
         shapes = [Spec(arg.shape, arg.dtype) if isinstance(arg, Tensor) else None for arg in args]
-        super().__init__(function, shapes, edges, position)
+        super().__init__(function, shapes, sources, position)
         self.ctx: Context | None = ctx
         ctx._step = self
         self.shapes = tuple(Spec(part.shape, part.dtype) for part in results)
@@ -172,7 +172,9 @@ class _FunctionStep(Step):
                 help="return one gradient for each argument, None where there is none",
             )
         pairs = []
-        for which, source in self.edges:
+        for which, source in enumerate(self.sources):
+            if source is None:
+                continue
             value, spec = found[which], self.kept[which]
             if value is None:
                 value = Tensor(np.zeros(spec.shape, spec.dtype))

@@ -175,13 +175,13 @@ class Tensor(Methods):
     def _source(self) -> Source:
         """Where the tape says this value came from."""
         if self._step is not None:
-            return self._step, self._slot
+            return (self._step, self._slot) if self._slot else self._step
         leaf = None if self._leaf is None else self._leaf()
         if leaf is None:
             # The tape holds the leaf and the leaf the tensor; a strong link back would be a cycle for the collector.
             leaf = Leaf(self)
             self._leaf = weakref.ref(leaf)
-        return leaf, 0
+        return leaf
 
     def _accumulate(self, g: Any) -> None:
         """Add to `.grad`; an array's memory becomes the gradient's."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.autograd import _versions
 from weft.autograd._mode import enable_grad
-from weft.autograd._tape import Edge, Source, Step
+from weft.autograd._tape import Source, Step
 from weft.autograd._tensor import Array, Tensor
 from weft.errors import AutogradError
 from weft.ops._op import TABLE, Op
@@ -149,14 +149,14 @@ def check_lineage(tensor: Tensor) -> None:
 
 def adopt(tensor: Tensor, step: Step, slot: int, position: Any) -> None:
     """Give a tensor that was written its new step, and a new one to everything it is a view of."""
-    source: Source = (step, slot)
+    source: Source = (step, slot) if slot else step
     tensor._requires_grad, tensor._step, tensor._slot = True, step, slot
     family = list(lineage(tensor))
     for view, parent in itertools.pairwise(family):
         assert isinstance(view, View)
         overwrite = Overwrite(parent, view, source, position)
         parent._requires_grad, parent._step, parent._slot = True, overwrite, 0
-        source = (overwrite, 0)
+        source = overwrite
     root = family[-1]
     root._rewritten = next(_versions.clock)
     for view in family[:-1]:
@@ -167,29 +167,24 @@ class Overwrite(Step):
     """A value of which a view was written: the old value outside the view, the view's inside it."""
 
     def __init__(self, parent: Tensor, view: View, source: Source, position: Any) -> None:
-        edges: list[Edge] = [(1, source)]
-        if parent._requires_grad:
-            edges.append((0, parent._source()))
+        sources = (parent._source() if parent._requires_grad else None, source)
         op, args, kwargs, slot = view._call
         # The parent itself, in these arguments, would be a cycle for the collector: its history leads here.
         call = (op, _put(args, parent, _HOLE), _put(kwargs, parent, _HOLE), slot)
-        super().__init__(TABLE["index_update"], (call, Spec(parent.shape, parent.dtype)), tuple(edges), position)
+        super().__init__(TABLE["index_update"], (call, Spec(parent.shape, parent.dtype)), sources, position)
 
     def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
         """Inside the view the gradient is that of what was written, outside it that of the old value."""
         if self.kept is None:
             self.restore()
         call, spec = self.kept
-        found = []
-        for which, source in self.edges:
-            if which == 1:
-                inside = _replay(call, g)
-                found.append((source, inside if as_tensors else np.array(inside)))
-            else:
-                places = np.zeros(spec.shape, np.bool_)
-                places.reshape(-1)[_replay(call, np.arange(places.size).reshape(spec.shape))] = True
-                zero = np.zeros((), spec.dtype)
-                found.append((source, TABLE["where"](places, zero, g)))
+        before, written = self.sources
+        inside = _replay(call, g)
+        found = [(written, inside if as_tensors else np.array(inside))]
+        if before is not None:
+            places = np.zeros(spec.shape, np.bool_)
+            places.reshape(-1)[_replay(call, np.arange(places.size).reshape(spec.shape))] = True
+            found.append((before, TABLE["where"](places, np.zeros((), spec.dtype), g)))
         return found
 
 

@@ -19,6 +19,7 @@ from weft.errors import TraceError
 from weft.graph import Graph, Node
 from weft.graph._arguments import ImmutableDict, ImmutableList
 from weft.ops import Op, Spec
+from weft.random import Generator
 
 _NUMPY_FUNCTION = type(np.sum)  # np.sum and most others are no plain Python functions
 _CONSTANTS = frozenset({int, float, bool, str, complex, bytes, type(None), type(...), type, np.dtype, range})
@@ -55,7 +56,8 @@ _HELP = {
     "setitem": "use weft.where(condition, a, b) or weft.index_update(x, key, value), which give a new array",
 }
 _HELP["delitem"] = _HELP["setitem"]
-_KEPT = (np.generic, np.dtype, type, enum.Enum, FunctionType, BuiltinFunctionType, np.ufunc, _NUMPY_FUNCTION, Op, Spec)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, _NUMPY_FUNCTION, Op)
+_KEPT = (np.generic, np.dtype, type, enum.Enum, Spec, Generator, *_FUNCTIONS)
 
 
 class TracerBase:

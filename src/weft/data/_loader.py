@@ -145,6 +145,9 @@ class DataLoader:
         total = len(self.dataset)
         return total if self.batch_size is None else batch_count(total, self.batch_size, self.drop_last)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pool": None}  # a copy starts workers of its own
+
     # Epochs and state
 
     @property
@@ -201,10 +204,11 @@ class DataLoader:
         return self._iterate(position, self._batches(position.epoch, position.batches))
 
     def _iterate(self, position: _Position, batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            position.batches += 1
-            yield batch
-            del batch  # not kept while the next is awaited
+        with closing(batches):
+            for batch in batches:
+                position.batches += 1
+                yield batch
+                del batch  # not kept while the next is awaited
         position.done = True
 
     def _batches(self, epoch: int, skip: int) -> Iterator[Any]:
@@ -258,7 +262,7 @@ class DataLoader:
                 pool.close()
 
     def _take_pool(self, fetcher: Fetcher) -> Pool:
-        if self._pool is not None and not self._pool.broken and not self._pool.busy:
+        if self._pool is not None and self._pool.free:
             return self._pool
         import multiprocessing
 
@@ -268,7 +272,7 @@ class DataLoader:
         if context is None or isinstance(context, str):
             context = multiprocessing.get_context(context)
         pool = Pool(context, fetcher, self.num_workers, self.worker_init_fn, self.timeout)
-        if self.persistent_workers and (self._pool is None or self._pool.broken):
+        if self.persistent_workers and (self._pool is None or not self._pool.busy):
             self._pool = pool
             weakref.finalize(self, pool.close)
         return pool

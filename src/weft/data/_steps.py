@@ -15,6 +15,7 @@ from typing import Any
 from weft import pytree
 from weft.data._closing import closing
 from weft.data._collate import default_collate, default_uncollate
+from weft.data._failure import add_note
 from weft.data._pipeline import Pipeline
 from weft.data._samplers import batch_count, chunks
 from weft.data._seeds import Seed, generator, seed_of
@@ -126,7 +127,7 @@ class Map(_Step):
         try:
             return on_parts(element, self.on, self.function)
         except Exception as error:
-            error.add_note(f"weft.data: in {self._call()}, element {number}")
+            add_note(error, f"weft.data: in {self._call()}, element {number}")
             raise
 
     def _call(self) -> str:

@@ -1,8 +1,8 @@
-"""Worker processes that make batches.
+"""Worker processes that make batches, as their consumer sees them; `_worker` is what they do.
 
 Batch n is made by worker n % count, so the order needs no bookkeeping and does not depend on who is faster. Each worker
 has two pipes of its own: nothing is shared that a killed worker could leave locked. Arrays travel outside the pickle.
-A worker ends when told to, when the pipe from its consumer closes, or when its consumer dies.
+A worker ends when the pipe from its consumer closes, which it does however the consumer ends.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
-import queue
-import random
 import signal
 import threading
 import time
@@ -24,26 +22,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from weft.data._failure import Failure
-from weft.data._fetch import Fetcher, Stream
-from weft.data._worker_info import WorkerInfo, set_worker_info
+from weft.data._closing import close_at_exit
+from weft.data._failure import Failure, add_note
+from weft.data._fetch import Fetcher
+from weft.data._messages import Message, Parcel, receive, unpacked
+from weft.data._worker import GRACE, LOOK, End, work
 from weft.errors import WorkerError, WorkerTimeout
 
 __all__ = ["Pool"]
 
-_GRACE = 1.0  # seconds a worker is given to end by itself
-_LOOK = 0.5  # seconds between two looks at whether a silent worker is alive
-# The consumer's ends of all pipes. A forked worker inherits copies, which would keep the pipes of others open.
-_held: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-_Message = tuple[bytes, list[bytes]]
-
-
-class _End:
-    """The stream has no batch of this number."""
+_GRACE = GRACE
 
 
 @dataclass
@@ -63,23 +51,47 @@ class Pool:
     def __init__(
         self, context: Any, fetcher: Fetcher, count: int, init: Callable[[int], Any] | None, timeout: float | None
     ) -> None:
+        if multiprocessing.current_process().daemon:
+            raise WorkerError(
+                "a worker process cannot have worker processes of its own",
+                help="give the loader that is used inside the dataset num_workers=0; it may have prefetch threads",
+            )
         self.timeout = timeout
         self.busy = False
         self.broken = False
         self._owner = os.getpid()
         self._run = 0
         self._workers: list[_Worker] = []
+        close_at_exit(self)
         try:
             for index in range(count):
-                self._workers.append(_start(context, fetcher, index, count, init))
+                self._add(context, Parcel((fetcher, init)), index, count)
         except BaseException as error:
             self.close()
             if isinstance(error, (pickle.PicklingError, AttributeError, TypeError)):
-                error.add_note(
+                add_note(
+                    error,
                     f"weft.data: worker processes start by {context.get_start_method()!r}, for which the dataset, "
-                    "collate_fn and worker_init_fn must be picklable: no lambdas or functions inside functions"
+                    "collate_fn and worker_init_fn must be picklable: no lambdas or functions inside functions",
                 )
             raise
+
+    @property
+    def free(self) -> bool:
+        """Whether an iteration may use it: in another process than its own, none may."""
+        return not self.busy and not self.broken and os.getpid() == self._owner
+
+    def _add(self, context: Any, parcel: Parcel, index: int, count: int) -> None:
+        forks = context.get_start_method() == "fork"
+        # One at a time: a worker forked by another thread meanwhile would hold pipes that are not listed yet.
+        with _starting if forks else contextlib.nullcontext():
+            worker, theirs = _prepared(context, parcel, index, count)
+            self._workers.append(worker)  # before it starts: an interrupt at any point leaves it to be closed
+            try:
+                _start(worker.process, forks)
+            finally:
+                # While this process holds them open, it would not see the worker's end of them close.
+                _close(*theirs)
 
     def batches(self, epoch: int, tasks: Iterator[tuple[int, Any]], ahead: int) -> Iterator[Any]:
         """The batches of these numbered tasks, in order; `ahead` tasks are with the workers at any time."""
@@ -94,7 +106,7 @@ class Pool:
                 if not waiting:
                     return
                 batch = self._receive(waiting.popleft())
-                if isinstance(batch, _End):
+                if isinstance(batch, End):
                     return
                 yield batch
                 del batch
@@ -112,6 +124,11 @@ class Pool:
                 self._receive(number)
 
     def _worker(self, number: int) -> _Worker:
+        if os.getpid() != self._owner:
+            raise WorkerError(
+                f"batch {number}: the loader's workers are those of another process, which forked this one",
+                help="iterate over the loader anew in this process",
+            )
         if not self._workers:
             raise WorkerError(f"batch {number}: the loader's workers were closed")
         return self._workers[number % len(self._workers)]
@@ -129,7 +146,12 @@ class Pool:
         worker = self._worker(number)
         while True:
             with self._unbroken():
-                run, value = self._message(worker, number)
+                message = self._message(worker, number)
+            try:
+                run, value = unpacked(message)
+            except Exception as error:
+                add_note(error, f"weft.data: batch {number} of {worker} was made, and could not be unpickled here")
+                raise
             if run is None or run == self._run:
                 break
             # Left over from an iteration that was stopped early.
@@ -138,15 +160,15 @@ class Pool:
             raise value.error()
         return value
 
-    def _message(self, worker: _Worker, number: int) -> tuple[int | None, Any]:
+    def _message(self, worker: _Worker, number: int) -> Message:
         deadline = None if self.timeout is None else time.monotonic() + self.timeout
         while True:
-            left = _LOOK if deadline is None else min(_LOOK, max(0.0, deadline - time.monotonic()))
+            left = LOOK if deadline is None else min(LOOK, max(0.0, deadline - time.monotonic()))
             ready = multiprocessing.connection.wait([worker.inbox, worker.process.sentinel], left)
             try:
                 # A worker that has ended may have left its last words in the pipe.
                 if worker.inbox in ready or worker.inbox.poll():
-                    return _receive(worker.inbox)
+                    return receive(worker.inbox)
             except (EOFError, OSError):
                 raise self._died(worker, number) from None
             if ready or not worker.process.is_alive():
@@ -173,130 +195,49 @@ class Pool:
             help += "must be under `if __name__ == '__main__':`"
         return WorkerError(f"batch {number}: {worker} {how}", help=help)
 
+    def prepare_exit(self) -> None:
+        """Tell the workers to end."""
+        if os.getpid() == self._owner:
+            for worker in self._workers:
+                _close(worker.outbox, worker.inbox)
+
     def close(self) -> None:
         """End the workers: ask, then insist. Nothing of them is left afterwards."""
         # A forked process holds copies of other processes' pools, which are not its own to end.
         if os.getpid() != self._owner:
             return
+        self.prepare_exit()
         workers, self._workers = self._workers, []
         self.broken = True
-        for worker in workers:
-            worker.outbox.close()
-            worker.inbox.close()
-        deadline = time.monotonic() + _GRACE
-        for worker in workers:
-            worker.process.join(max(0.0, deadline - time.monotonic()))
-        for end in ("terminate", "kill"):
-            late = [worker for worker in workers if worker.process.is_alive()]
-            for worker in late:
-                getattr(worker.process, end)()
-            for worker in late:
-                worker.process.join(_GRACE)
-        for worker in workers:
-            # A process that even the last signal has not ended yet is the system's to finish.
-            with contextlib.suppress(ValueError):
-                worker.process.close()
-
-
-def _start(context: Any, fetcher: Fetcher, index: int, count: int, init: Callable[[int], Any] | None) -> _Worker:
-    inbox, their_outbox = context.Pipe(duplex=False)
-    their_inbox, outbox = context.Pipe(duplex=False)
-    _held.update((inbox, outbox))
-    info = WorkerInfo(index, count, fetcher.worker_seed(index), fetcher.dataset)
-    process = context.Process(
-        target=_work, args=(their_inbox, their_outbox, fetcher, info, init), name=f"weft-data-{index}", daemon=True
-    )
-    try:
-        with warnings.catch_warnings():
-            # Python warns of every thread, NumPy's own included, which know how to be forked. Python's may not.
-            if threading.active_count() == 1:
-                warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
-            process.start()
-    except BaseException:
-        inbox.close()
-        outbox.close()
-        raise
-    finally:
-        # While this process holds them open, it would not see the worker's end of them close.
-        their_inbox.close()
-        their_outbox.close()
-    return _Worker(index, process, inbox, outbox)
-
-
-def _work(inbox: Any, outbox: Any, fetcher: Fetcher, info: WorkerInfo, init: Callable[[int], Any] | None) -> None:
-    """What a worker process does."""
-    # Ctrl-C reaches every process of the terminal; the consumer is the one to answer it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for connection in _held:
-        connection.close()
-    random.seed(info.seed)
-    np.random.seed(info.seed % 2**32)
-    set_worker_info(info)
-    place = f"worker {info.index} (process {os.getpid()})"
-    # Sent by a thread: the next batch is made while the consumer is not reading, and tasks are always taken.
-    ready: queue.SimpleQueue[_Message] = queue.SimpleQueue()
-    threading.Thread(target=_send_all, args=(outbox, ready), daemon=True).start()
-    if init is not None:
+        started = [worker.process for worker in workers if worker.process.pid is not None]
         try:
-            init(info.index)
-        except BaseException as error:
-            ready.put(_packed(None, Failure(error, f"worker_init_fn of {place}")))
-    streams: dict[int, Stream] = {}
-    while True:
-        try:
-            run, epoch, number, task = inbox.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            message = _packed(run, _make(fetcher, streams, run, epoch, number, task))
-        except BaseException as error:
-            message = _packed(run, Failure(error, place))
-        ready.put(message)
+            _end(started)
+        except BaseException:  # an interrupt: there is no time for more than this
+            for process in started:
+                process.kill()
+            raise
 
 
-def _make(fetcher: Fetcher, streams: dict[int, Stream], run: int, epoch: int, number: int, task: Any) -> Any:
-    if fetcher.streaming:
-        if run not in streams:
-            streams.clear()
-            streams[run] = Stream(fetcher, epoch)
-        try:
-            task = streams[run].up_to(number)
-        except StopIteration:
-            return _End()
-    return fetcher(epoch, number, task)
+def _end(processes: list[Any]) -> None:
+    _join(processes)
+    for process in processes:
+        if process.is_alive():
+            process.terminate()
+    _join(processes)
+    for process in processes:
+        if process.is_alive():
+            process.kill()
+    _join(processes)
+    for process in processes:
+        # A process that even the last signal has not ended yet is the system's to finish.
+        with contextlib.suppress(ValueError):
+            process.close()
 
 
-def _packed(run: int | None, value: Any) -> _Message:
-    """A message as a pickle, and the memory of its arrays beside it.
-
-    The memory is copied: a dataset may fill the same array again while this one waits to be sent.
-    """
-    buffers: list[pickle.PickleBuffer] = []
-    head = pickle.dumps((run, value), 5, buffer_callback=buffers.append)
-    return head, [bytes(buffer.raw()) for buffer in buffers]
-
-
-def _send_all(outbox: Any, ready: queue.SimpleQueue[_Message]) -> None:
-    with contextlib.suppress(OSError):  # the consumer has stopped listening
-        while True:
-            head, buffers = ready.get()
-            outbox.send_bytes(pickle.dumps([len(buffer) for buffer in buffers]))
-            outbox.send_bytes(head)
-            for buffer in buffers:
-                if buffer:
-                    outbox.send_bytes(buffer)
-            del head, buffers
-
-
-def _receive(inbox: Any) -> tuple[int | None, Any]:
-    sizes = pickle.loads(inbox.recv_bytes())
-    head = inbox.recv_bytes()
-    buffers = [bytearray(size) for size in sizes]
-    for buffer in buffers:
-        if buffer:
-            inbox.recv_bytes_into(buffer)
-    run, value = pickle.loads(head, buffers=buffers)
-    return run, value
+def _join(processes: list[Any]) -> None:
+    deadline = time.monotonic() + _GRACE
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
 
 
 def _signal_name(number: int) -> str:
@@ -304,3 +245,68 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
+
+
+# Starting a process
+
+# The consumer's ends of all pipes, and those it has not handed over yet. A forked worker inherits copies of them, which
+# would keep the pipes of others open.
+_held: weakref.WeakSet[Any] = weakref.WeakSet()
+_starting = threading.RLock()
+
+
+def _renew_lock() -> None:
+    # The thread that held it is not in the forked process to release it.
+    global _starting
+    _starting = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _prepared(context: Any, parcel: Parcel, index: int, count: int) -> tuple[_Worker, tuple[Any, Any]]:
+    """A worker that has not started, and its own ends of the pipes."""
+    inbox, their_outbox = context.Pipe(duplex=False)
+    their_inbox, outbox = context.Pipe(duplex=False)
+    _held.update((inbox, outbox, their_inbox, their_outbox))
+    # By any other way than forking, a process gets the two pipes that are its own and no others.
+    others = _held if context.get_start_method() == "fork" else ()
+    process = context.Process(
+        target=work,
+        args=(their_inbox, their_outbox, others, parcel, index, count),
+        name=f"weft-data-{index}",
+        daemon=True,
+    )
+    return _Worker(index, process, inbox, outbox), (their_inbox, their_outbox)
+
+
+def _start(process: Any, forks: bool) -> None:
+    if not forks:
+        process.start()
+        return
+    with _signals_held(), warnings.catch_warnings() if threading.active_count() == 1 else contextlib.nullcontext():
+        # Python warns of every thread, NumPy's own included, which know how to be forked. Python's may not.
+        if threading.active_count() == 1:
+            warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+        process.start()
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    """Signals wait: a process forked in here gets none before it has said what it does with them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _close(*pipes: Any) -> None:
+    for pipe in pipes:
+        # Struck off first: another thread may fork while this one closes, and the number may be another file's then.
+        _held.discard(pipe)
+        pipe.close()

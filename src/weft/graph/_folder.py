@@ -219,7 +219,8 @@ class _Writer:
             return
         place = f"self.get_submodule({path!r})"
         state = ", ".join(f"{name!r}: {self._stored(path, name, value)}" for name, value in own.items())
-        yield f"{place}.load_state_dict({{{state}}}, assign=True)"
+        partly = ", strict=False" if module._modules else ""  # what its own submodules hold comes with them
+        yield f"{place}.load_state_dict({{{state}}}{partly}, assign=True)"
         for name, value in own.items():
             if is_parameter(value) and not value.requires_grad:
                 yield f"{place}.get_parameter({name!r}).requires_grad = False"

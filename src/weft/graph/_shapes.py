@@ -24,14 +24,17 @@ from weft.graph._node import Node
 from weft.graph._print import target_name
 from weft.ops._numpy import op_for
 from weft.ops._op import Op
-from weft.ops._spec import Spec
+from weft.ops._spec import Spec, spec_of
 
 
 class ShapeProp(Interpreter):
     """Runs a graph and notes the shape and dtype of every value on its node."""
 
+    _abstract = False  # whether to describe what is drawn at random instead of drawing it
+
     def propagate(self, *args: Any) -> Any:
         """Run on arrays or Specs and return the result; `meta["type"]` of each node tells its shape and dtype."""
+        self._abstract = self._abstract or _has_spec(pytree.leaves_of(args))
         return self.run(*args)
 
     def run_node(self, n: Node) -> Any:
@@ -52,6 +55,9 @@ class ShapeProp(Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a function; NumPy's functions do not know Specs, the ops that mean the same do."""
+        if self._abstract and isinstance(target, Op) and target.draws(args, kwargs):
+            arguments = zip(target.__signature__.parameters, target.bind(args, kwargs), strict=True)
+            return target.infer(*(spec_of(value) if name in target.arrays else value for name, value in arguments))
         if isinstance(target, Op) or not (_has_spec(args) or _has_spec(pytree.leaves_of((args, kwargs)))):
             return super().call_function(target, args, kwargs)
         op = op_for(target, args, kwargs)
@@ -68,7 +74,9 @@ class ShapeProp(Interpreter):
 def infer(graph: Graph, *specs: Any) -> Any:
     """Shape and dtype of the result for inputs of these Specs (arrays count as theirs); every node's is noted."""
     abstract = [spec_tree(value) for value in specs]
-    return ShapeProp(graph.owning_module, graph=graph).propagate(*abstract)
+    found = ShapeProp(graph.owning_module, graph=graph)
+    found._abstract = True
+    return found.propagate(*abstract)
 
 
 def spec_tree(value: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from weft._module import Module
 from weft.autograd import Parameter
-from weft.nn import functional, init
+from weft.nn import _backward_hooks, functional, init, utils
 from weft.nn.activation import *
+from weft.nn.attention import *
 from weft.nn.containers import *
 from weft.nn.conv import *
 from weft.nn.dropout import *
@@ -12,4 +13,7 @@ from weft.nn.linear import *
 from weft.nn.loss import *
 from weft.nn.normalization import *
 from weft.nn.pooling import *
+from weft.nn.recurrent import *
+from weft.nn.serialization import *
 from weft.nn.shape import *
+from weft.nn.transformer import *

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -88,10 +89,10 @@ class Sequential(_Row):
 
     >>> from weft import nn
     >>> nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
-    Sequential(
-      (0): Linear(in_features=4, out_features=8, bias=True)
+    Sequential(  # 49 parameters
+      (0): Linear(in_features=4, out_features=8, bias=True)  # 40 parameters
       (1): ReLU()
-      (2): Linear(in_features=8, out_features=1, bias=True)
+      (2): Linear(in_features=8, out_features=1, bias=True)  # 9 parameters
     )
     """
 
@@ -147,7 +148,7 @@ class ModuleList(_Row):
                 rows[-1] = (rows[-1][0], number, text)
             else:
                 rows.append((number, number, text))
-        return [(str(a), text) if a == b else (f"{a}-{b}", f"{b - a + 1} x {text}") for a, b, text in rows]
+        return [(str(a), text) if a == b else (f"{a}-{b}", f"{b - a + 1} x {_for_each(text)}") for a, b, text in rows]
 
 
 class ModuleDict(Module):
@@ -199,3 +200,8 @@ class ModuleDict(Module):
         """Add modules by name."""
         for key, module in modules.items() if isinstance(modules, Mapping) else modules:
             self[key] = module
+
+
+def _for_each(text: str) -> str:
+    """The text of one of several modules: the number of its parameters is that of each."""
+    return re.sub(r"^(.*  # [\d,]+ parameters?)", r"\1 each", text, count=1)

@@ -179,7 +179,7 @@ class Conv2d(_Forward):
     """Convolution over images (N, C, H, W).
 
     >>> Conv2d(3, 8, 3, padding=1)
-    Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+    Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))  # 224 parameters
     """
 
     dims = 2

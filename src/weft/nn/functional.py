@@ -16,7 +16,6 @@ from weft import ops
 from weft.ops.activation import (
     celu,
     elu,
-    gelu,
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -54,6 +53,7 @@ from weft.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
+from weft.ops.gelu import gelu
 from weft.ops.layers import (
     alpha_dropout,
     bilinear,

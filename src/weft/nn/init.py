@@ -1,6 +1,6 @@
 """Ways to fill a tensor with first values, under the names of `torch.nn.init`: in place, returning the tensor.
 
-Numbers come from `weft.random.generator()`, so `weft.random.manual_seed` makes them the same every time.
+Numbers come from the current generator of `weft.random`, so `weft.manual_seed` makes them the same every time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from weft import random
+from weft._tracing import current_tracer
 from weft.autograd import Tensor
-from weft.random import generator
 
 __all__ = [
     "calculate_gain",
@@ -32,20 +33,17 @@ __all__ = [
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Numbers drawn evenly from [a, b)."""
-    return _fill(tensor, generator().uniform(a, b, tensor.shape))
+    return _fill(tensor, _drawn(random.uniform, tensor, a, b))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normally distributed numbers."""
-    return _fill(tensor, generator().normal(mean, std, tensor.shape))
+    return _fill(tensor, _drawn(random.normal, tensor, mean, std))
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    """Normally distributed numbers, drawn again where they fall outside [a, b]."""
-    values = generator().normal(mean, std, tensor.shape)
-    while (outside := (values < a) | (values > b)).any():
-        values[outside] = generator().normal(mean, std, int(outside.sum()))
-    return _fill(tensor, values)
+    """Normally distributed numbers, those outside [a, b] left out."""
+    return _fill(tensor, _drawn(random.truncated_normal, tensor, mean, std, a, b))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -97,7 +95,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     if tensor.ndim < 2:
         raise ValueError(f"orthogonal_: expected at least two dimensions, got shape {tensor.shape}")
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
-    q, r = np.linalg.qr(generator().standard_normal((max(rows, columns), min(rows, columns))))
+    drawn = _drawn(random.standard_normal, np.empty((max(rows, columns), min(rows, columns))))
+    q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diagonal(r))  # makes the distribution uniform over all such matrices
     return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(tensor.shape))
 
@@ -130,6 +129,15 @@ def _fan(tensor: Tensor, mode: str) -> int:
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}")
     return max(1, _fans(tensor)[mode == "fan_out"])
+
+
+def _drawn(distribution: Any, like: Any, *parameters: float) -> Any:
+    """Numbers in the shape and dtype of a tensor, drawn now: a layer made while a program is traced is a constant."""
+    token = current_tracer.set(None)
+    try:
+        return distribution(like.shape, *parameters, dtype=like.dtype if like.dtype.kind == "f" else np.float64)
+    finally:
+        current_tracer.reset(token)
 
 
 def _fill(tensor: Tensor, values: Any) -> Tensor:

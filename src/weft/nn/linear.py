@@ -29,9 +29,7 @@ class Linear(Module):
 
     >>> layer = Linear(3, 2)
     >>> layer
-    Linear(in_features=3, out_features=2, bias=True)
-    >>> layer.num_parameters()
-    8
+    Linear(in_features=3, out_features=2, bias=True)  # 8 parameters
     """
 
     def __init__(

@@ -114,7 +114,7 @@ class BatchNorm2d(_BatchNorm):
     """Batch normalisation of (N, C, H, W).
 
     >>> BatchNorm2d(8)
-    BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    BatchNorm2d(8, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)  # 16 parameters
     """
 
     ranks = (4,)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import weft.nn.functional as F
 from weft._module import Module
+from weft.nn._make import each
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -168,6 +169,17 @@ class AvgPool1d(_AvgPool):
     """The mean of each window of (N, C, L)."""
 
     function = staticmethod(F.avg_pool1d)
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        stride = kernel_size if stride is None else stride
+        super().__init__(each(kernel_size, 1), each(stride, 1), each(padding, 1), ceil_mode, count_include_pad)
 
 
 class AvgPool2d(_AvgPoolNd):

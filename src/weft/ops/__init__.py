@@ -2,7 +2,8 @@
 
 from types import ModuleType as _ModuleType
 
-from weft.ops import fft, linalg_decompositions, linalg_solvers  # namespaces of their own: weft.fft, weft.linalg
+# Namespaces of their own: weft.fft, weft.linalg, weft.random.
+from weft.ops import choices, fft, linalg_decompositions, linalg_solvers, random
 from weft.ops._op import TABLE, Op, op_of
 from weft.ops._spec import Spec, spec, spec_of
 from weft.ops.activation import *
@@ -15,6 +16,7 @@ from weft.ops.creation import *
 from weft.ops.cumulative import *
 from weft.ops.dtypes import *
 from weft.ops.elementwise import *
+from weft.ops.gelu import *
 from weft.ops.indexing import *
 from weft.ops.joining import *
 from weft.ops.layers import *
@@ -25,7 +27,9 @@ from weft.ops.manipulation import *
 from weft.ops.normalization import *
 from weft.ops.padding import *
 from weft.ops.pooling import *
+from weft.ops.recurrent import *
 from weft.ops.reductions import *
+from weft.ops.softmax import *
 from weft.ops.sorting import *
 from weft.ops.special import *
 from weft.ops.transcendental import *

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DtypeError, NotDifferentiable
+from weft.ops._drawing import RandomOp
 from weft.ops._op import TABLE, Op, Rule, Rules
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of
 
@@ -172,7 +173,7 @@ def op(
 
     def declare(function: Callable[..., Any]) -> Op:
         rules = vjp if isinstance(vjp, tuple) else (vjp,) * len(arrays)
-        return Op(
+        return (RandomOp if random else Op)(
             function.__name__,
             eval=function,
             infer=infer,
@@ -194,7 +195,7 @@ def composite(
 
     def declare(function: Callable[..., Any]) -> Op:
         through_body = NotDifferentiable(f"{function.__name__} is a composite: differentiate its body")
-        return Op(
+        return (RandomOp if random else Op)(
             function.__name__,
             eval=function,
             infer=_spread_call(function),

@@ -76,8 +76,6 @@ class Op:
         self.linear = linear
         self.random = random
         self.domain = domain
-        # By the type of the first argument, who takes a call without a search; see `dispatch` for the search.
-        self.lanes: dict[type, Callable[..., Any]] = {}
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.
@@ -94,11 +92,15 @@ class Op:
         return self.body is not None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and not kwargs:
-            lane = self.lanes.get(type(args[0]))
-            if lane is not None:
-                return lane(*args)
         return self.dispatch(args, kwargs)
+
+    def call_by(self, function: Callable[..., Any]) -> None:
+        """Let calls go straight to a function, which may leave them to `dispatch`.
+
+        Python looks for `__call__` on the class of an object, so the op gets a class of its own.
+        """
+        kind = type(self)
+        self.__class__ = type(kind.__name__, (kind,), {"__call__": staticmethod(function), "__module__": kind.__module__})
 
     def dispatch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Find who answers a call with these arguments, and let them."""

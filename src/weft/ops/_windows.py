@@ -7,6 +7,7 @@ apart. Padding is a (before, after) pair for each dimension; a negative number c
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -16,6 +17,37 @@ import numpy as np
 from weft.errors import ShapeError
 
 Pairs = Sequence[tuple[int, int]]
+
+BLOCK_BYTES = 1 << 20
+"""How large the windows of one block of a batch may grow; larger ones leave the caches and only cost memory."""
+
+
+class _Scratch(threading.local):
+    memory = np.empty(0, np.uint8)
+
+
+_scratch = _Scratch()
+
+
+def scratch(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+    """Memory for a kernel's own use until the next call in this thread: fresh memory takes longer to get than to fill.
+
+    Contents are arbitrary. A block too large to hold on to is fresh after all.
+    """
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    if size > 2 * BLOCK_BYTES:
+        return np.empty(shape, dtype)
+    if _scratch.memory.nbytes < size:
+        _scratch.memory = np.empty(size, np.uint8)
+    return _scratch.memory[:size].view(dtype).reshape(shape)
+
+
+def blocks(batch: int, bytes_each: int) -> list[slice]:
+    """Parts of a batch whose windows are of a size to work on at once."""
+    step = max(1, BLOCK_BYTES // max(bytes_each, 1))
+    return [slice(i, min(i + step, batch)) for i in range(0, batch, step)]
 
 
 def sizes(name: str, parameter: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:
@@ -95,7 +127,11 @@ def add_windows(
     result: Any = np.zeros((*lead, *size), x.dtype)
     if 0 in counts:
         return result
+    apart = all(d == 1 and s >= k for k, s, d in zip(kernel, stride, dilation, strict=True))
     for tap, place in taps_of(kernel, counts, stride, dilation):
         part = x[(slice(None),) * len(lead) + tap] if taps_first else x[(..., *tap)]
-        result[(..., *place)] += part
+        if apart:  # each element belongs to one window
+            result[(..., *place)] = part
+        else:
+            result[(..., *place)] += part
     return result

@@ -5,36 +5,32 @@ None of them overflows: large inputs of either sign give the limit, in every flo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from weft.errors import DtypeError, ShapeError
+from weft.errors import ShapeError
+from weft.ops._blocks import by_blocks, float_spec, floating, real_numbers
 from weft.ops._families import Reals, composite, op, pointwise_dtype, unary
 from weft.ops._spec import Spec, normalize_axis, shape_of
-from weft.ops.elementwise import abs, clip, negative
+from weft.ops.elementwise import abs, clip
 from weft.ops.joining import split
 from weft.ops.logic import greater, less_equal, logical_and, where
 from weft.ops.manipulation import reshape
-from weft.ops.reductions import sum
-from weft.ops.special import erfc
-from weft.ops.transcendental import exp, expm1, tanh
+from weft.ops.transcendental import expm1, tanh
 
 __all__ = [
     "celu",
     "elu",
-    "gelu",
     "glu",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "leaky_relu",
+    "leaky_relu_slope",
     "log_sigmoid",
-    "log_softmax",
     "mish",
     "prelu",
     "relu",
@@ -42,8 +38,7 @@ __all__ = [
     "selu",
     "sigmoid",
     "silu",
-    "softmax",
-    "softmin",
+    "silu_slope",
     "softplus",
     "softshrink",
     "softsign",
@@ -51,57 +46,36 @@ __all__ = [
     "threshold",
 ]
 
-_SQRT_HALF = math.sqrt(0.5)
-_SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
-def _real(name: str, x: Any) -> Any:
-    """The argument as an array; complex numbers have no order, so an op that needs one refuses them."""
-    x = np.asarray(x)
-    if x.dtype.kind == "c":
-        raise DtypeError(f"{name}: expected real numbers, got {x.dtype}")
-    return x
-
-
-def _floating(name: str, x: Any) -> Any:
-    """The argument as a real floating array; integers become float64."""
-    x = _real(name, x)
-    return x if x.dtype.kind == "f" else x.astype(np.float64)
-
-
-def _float_spec(name: str, check: Callable[..., None] = lambda *parameters: None) -> Callable[..., Spec]:
-    """The shape rule of a pointwise op with further, plain parameters and a floating result."""
-
-    def infer(x: Any, *parameters: Any) -> Spec:
-        check(*parameters)
-        return Spec(shape_of(x), pointwise_dtype(_converter(name), x))
-
-    return infer
-
-
-@cache
-def _converter(name: str) -> Callable[[Any], Any]:
-    return partial(_floating, name)
-
-
 def _relu(x: Any) -> Any:
-    return np.maximum(_real("relu", x), 0)
+    return np.maximum(real_numbers("relu", x), 0)
 
 
 def _sigmoid(x: Any) -> Any:
     x = np.asarray(x)
     x = x.astype(np.float64) if x.dtype.kind in "biu" else x
     if x.dtype.kind == "f":
-        return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+        if x.dtype == np.float16:
+            return _sigmoid(x.astype(np.float32)).astype(np.float16)
+        with np.errstate(over="ignore"):  # 1 / inf is the limit
+            return by_blocks(_sigmoid_block, x)
     right = x.real >= 0
     e = np.exp(np.where(right, -x, x))
     return np.where(right, 1, e) / (1 + e)
 
 
+def _sigmoid_block(x: Any) -> Any:
+    y = np.asarray(np.negative(x))
+    np.exp(y, out=y)
+    y += 1
+    return np.divide(1, y, out=y)[()]
+
+
 def _log_sigmoid(x: Any) -> Any:
-    x = _floating("log_sigmoid", x)
+    x = floating("log_sigmoid", x)
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
@@ -122,46 +96,42 @@ log_sigmoid = unary(
 )
 
 
-def _silu_slope(y: Any, x: Any) -> Any:
-    s = sigmoid(x)
+def _silu_slope(x: Any) -> Any:
+    x = np.asarray(x)
+    if x.dtype.kind == "f" and x.dtype != np.float16:
+        with np.errstate(over="ignore"):
+            return by_blocks(_silu_slope_block, x)
+    s = _sigmoid(x)
     return s * (1 + x * (1 - s))
 
 
-silu = unary("silu", eval=lambda x: x * _sigmoid(x), derivative=_silu_slope, doc="x * sigmoid(x) of each element.")
+def _silu_slope_block(x: Any) -> Any:
+    s = _sigmoid_block(x)
+    y = 1 - s
+    y *= x
+    y += 1
+    y *= s
+    return y
 
 
-def _check_approximate(approximate: str) -> None:
-    if approximate not in ("none", "tanh"):
-        raise ValueError(f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}")
+def _silu_curvature(y: Any, x: Any) -> Any:
+    s = sigmoid(x)
+    return s * (1 - s) * (2 + x * (1 - 2 * s))
 
 
-def _gelu(x: Any, approximate: str = "none") -> Any:
-    _check_approximate(approximate)
-    x = _floating("gelu", x)
-    z = x.astype(np.float32) if x.dtype == np.float16 else x
-    if approximate == "none":
-        return (0.5 * z * erfc.eval(z * -_SQRT_HALF)).astype(x.dtype, copy=False)
-    with np.errstate(over="ignore"):  # the cube of a huge number: tanh(inf) is still right
-        return (0.5 * z * (1 + np.tanh(_SQRT_2_OVER_PI * (z + 0.044715 * z * z * z)))).astype(x.dtype, copy=False)
-
-
-def _gelu_vjp(g: Any, y: Any, x: Any, approximate: str) -> Any:
-    if approximate == "none":
-        density = exp(-0.5 * x * x) * (_SQRT_HALF / math.sqrt(math.pi))
-        return g * (0.5 * erfc(x * -_SQRT_HALF) + x * density)
-    t = tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x * x * x))
-    inner = _SQRT_2_OVER_PI * (1 + 3 * 0.044715 * x * x)
-    return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
-
-
-@op(arrays=("input",), infer=_float_spec("gelu", _check_approximate), vjp=_gelu_vjp)
-def gelu(input: Any, approximate: str = "none") -> Any:
-    """x times the normal distribution function of x; approximate="tanh" is the older closed form."""
-    return _gelu(input, approximate)
+silu_slope = unary(
+    "silu_slope", eval=_silu_slope, derivative=_silu_curvature, doc="The derivative of silu at each element."
+)
+silu = unary(
+    "silu",
+    eval=lambda x: x * _sigmoid(x),
+    derivative=lambda y, x: silu_slope(x),
+    doc="x * sigmoid(x) of each element.",
+)
 
 
 def _softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    x = _floating("softplus", x)
+    x = floating("softplus", x)
     z = x * float(beta)
     return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / float(beta))
 
@@ -171,7 +141,7 @@ def _softplus_vjp(g: Any, y: Any, x: Any, beta: float, threshold: float) -> Any:
     return where(z > threshold, g, g * sigmoid(z))
 
 
-@op(arrays=("input",), infer=_float_spec("softplus"), vjp=_softplus_vjp)
+@op(arrays=("input",), infer=float_spec("softplus"), vjp=_softplus_vjp)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta of each element; x itself where beta x is above the threshold."""
     return _softplus(input, beta, threshold)
@@ -184,67 +154,18 @@ def _check_bounds(min_val: float, max_val: float) -> None:
 
 def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     _check_bounds(min_val, max_val)
-    return np.clip(_floating("hardtanh", x), float(min_val), float(max_val))
+    return np.clip(floating("hardtanh", x), float(min_val), float(max_val))
 
 
 @op(
     arrays=("input",),
-    infer=_float_spec("hardtanh", _check_bounds),
+    infer=float_spec("hardtanh", _check_bounds),
     # Unlike clip's, the derivative is zero at the bounds themselves.
     vjp=lambda g, y, x, low, high: g * logical_and(x > low, x < high),
 )
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """Each element, no smaller than min_val and no larger than max_val."""
     return _hardtanh(input, min_val, max_val)
-
-
-def _axis_spec(name: str) -> Callable[..., Spec]:
-    def infer(x: Any, axis: int = -1) -> Spec:
-        normalize_axis(name, axis, len(shape_of(x)))
-        return Spec(shape_of(x), pointwise_dtype(_converter(name), x))
-
-    return infer
-
-
-def _shifted(name: str, x: Any, axis: int) -> Any:
-    """X minus its maximum along the axis, so that exp neither overflows nor vanishes for all; half floats as single."""
-    normalize_axis(name, axis, x.ndim)
-    x = x.astype(np.float32) if x.dtype == np.float16 else x
-    with np.errstate(invalid="ignore"):  # a slice of -inf only has no softmax: nan, as the limit does not exist
-        return x - np.max(x, axis=axis, keepdims=True, initial=-np.inf)
-
-
-@op(
-    arrays=("x",),
-    infer=_axis_spec("softmax"),
-    vjp=lambda g, y, x, axis: y * (g - sum(g * y, axis=axis, keepdims=True)),
-)
-def softmax(x: Any, axis: int = -1) -> Any:
-    """exp(x) divided by its sum along the axis."""
-    x = _floating("softmax", x)
-    e = np.exp(_shifted("softmax", x, axis))
-    e /= np.sum(e, axis=axis, keepdims=True)
-    return e.astype(x.dtype, copy=False)
-
-
-@op(
-    arrays=("x",),
-    infer=_axis_spec("log_softmax"),
-    vjp=lambda g, y, x, axis: g - exp(y) * sum(g, axis=axis, keepdims=True),
-)
-def log_softmax(x: Any, axis: int = -1) -> Any:
-    """Logarithm of softmax(x) along the axis, without the rounding of taking it afterwards."""
-    x = _floating("log_softmax", x)
-    y = _shifted("log_softmax", x, axis)
-    if y.size:
-        y -= np.log(np.sum(np.exp(y), axis=axis, keepdims=True))
-    return y.astype(x.dtype, copy=False)
-
-
-@composite()
-def softmin(x: Any, axis: int = -1) -> Any:
-    """exp(-x) divided by its sum along the axis."""
-    return softmax(negative(x), axis)
 
 
 @composite(arrays=("input",))
@@ -257,10 +178,42 @@ def relu6(input: Any) -> Any:
 # than choosing element by element. relu has slope 0 in 0 and clip slope 1, so the left branch counts there.
 
 
-@composite(arrays=("input",))
+def _leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
+    x = real_numbers("leaky_relu", x)
+    if negative_slope == 0:
+        return np.maximum(x, 0.0)
+    return (np.maximum if negative_slope <= 1 else np.minimum)(x, x * negative_slope)
+
+
+def _leaky_slope(x: Any, negative_slope: float = 0.01) -> Any:
+    x = floating("leaky_relu_slope", x)
+    y = np.greater(x, 0).astype(x.dtype)
+    y *= 1 - negative_slope
+    y += negative_slope
+    return y
+
+
+def _leaky_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
+    def infer(x: Any, negative_slope: float = 0.01) -> Spec:
+        return Spec(shape_of(x), pointwise_dtype(function, x, negative_slope))
+
+    return infer
+
+
+@op(arrays=("input",), infer=_leaky_spec(_leaky_slope), vjp=lambda g, y, x, slope: 0)  # constant on either side
+def leaky_relu_slope(input: Any, negative_slope: float = 0.01) -> Any:
+    """The derivative of leaky_relu at each element: 1 where it is positive, negative_slope elsewhere."""
+    return _leaky_slope(input, negative_slope)
+
+
+@op(
+    arrays=("input",),
+    infer=_leaky_spec(_leaky_relu),
+    vjp=lambda g, y, x, slope: g * leaky_relu_slope(x, slope),
+)
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     """The element where it is positive, a small multiple of it elsewhere."""
-    return relu(input) + clip(input, None, 0) * negative_slope
+    return _leaky_relu(input, negative_slope)
 
 
 def _exponential_tail(x: Any, scale: float, rate: float) -> Any:

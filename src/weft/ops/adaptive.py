@@ -56,7 +56,11 @@ def _along(x: Any, matrix: Any, axis: int) -> Any:
 
 def _adaptive_avg(name: str, rank: int, input: Any, output_size: Any) -> Any:
     space = space_of(name, input, rank)
-    for axis, (n, o) in enumerate(zip(space, _output_size(name, space, output_size), strict=True), input.ndim - rank):
+    size = _output_size(name, space, output_size)
+    if all(o == 1 for o in size):
+        shape = shape_of(input)[: len(shape_of(input)) - rank]
+        return reshape(mean(reshape(input, (*shape, size_of(space))), axis=-1), (*shape, *size))
+    for axis, (n, o) in enumerate(zip(space, size, strict=True), input.ndim - rank):
         if n % o == 0:
             shape = shape_of(input)
             input = mean(reshape(input, (*shape[:axis], o, n // o, *shape[axis + 1 :])), axis=axis + 1)

@@ -5,8 +5,9 @@ linear in the other two, so that each one's derivative is stated through the oth
 
     conv(x, w) -> y        conv_input(y, w) -> x        conv_weight(x, y) -> w
 
-Layouts: x is (batch, channels, *space), w is (features, channels / groups, *kernel), y is (batch, features, *space).
-They are evaluated as matrix products over columns of strided windows.
+`conv_bias` is `conv` with one number a feature added on the way. Layouts: x is (batch, channels, *space), w is
+(features, channels / groups, *kernel), y is (batch, features, *space).
+They are evaluated as matrix products over columns of strided windows, a block of the batch at a time.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ import numpy as np
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, conj, op
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
-from weft.ops._windows import add_windows, pad_edges, sizes, window_count, window_view
+from weft.ops._windows import add_windows, blocks, pad_edges, scratch, sizes, window_count, window_view
 from weft.ops.manipulation import reshape
+from weft.ops.reductions import sum as total
 
 __all__ = [
     "conv1d",
@@ -30,12 +32,10 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "conv",
+    "conv_bias",
     "conv_input",
     "conv_weight",
 ]
-
-_BLOCK_BYTES = 1 << 21
-"""How large the columns of one block of the batch may grow; larger ones leave the caches and only cost memory."""
 
 
 def _dtype(name: str, *operands: Any) -> np.dtype[Any]:
@@ -102,14 +102,14 @@ def _infer_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilati
     return Spec(shape, _dtype("conv_weight", x, g))
 
 
-def _blocks(batch: int, bytes_each: int) -> list[slice]:
-    step = max(1, _BLOCK_BYTES // max(bytes_each, 1))
-    return [slice(i, min(i + step, batch)) for i in range(0, batch, step)]
+def _infer_bias(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Spec:
+    shape = _forward_shape("conv_bias", shape_of(x), shape_of(w), stride, padding, dilation, groups)
+    _check_bias("conv_bias", bias, shape[1])
+    return Spec(shape, _dtype("conv_bias", x, w, bias))
 
 
-def _convolve(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+def _convolve(result: Spec, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     """The kernel of `conv`, with an optional bias multiplied in as one more row of ones."""
-    result = _infer(x, w, stride, padding, dilation, groups)
     x, w = _working(result.dtype, x, w)
     batch, features, *space = result.shape
     each, places = features // groups, size_of(space)
@@ -124,10 +124,10 @@ def _convolve(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: An
     windows = window_view(pad_edges(x, padding), w.shape[2:], stride, dilation, taps_first=True)
     windows = windows.reshape(batch, groups, *w.shape[1:], *space)
     y = np.empty((batch, groups, each, places), x.dtype)
-    blocks = _blocks(batch, groups * (rows + ones) * places * x.itemsize)
-    columns = np.empty((blocks[0].stop if blocks else 0, groups, rows + ones, places), x.dtype)
+    parts = blocks(batch, groups * (rows + ones) * places * x.itemsize)
+    columns = scratch((parts[0].stop if parts else 0, groups, rows + ones, places), x.dtype)
     columns[:, :, rows:] = 1
-    for block in blocks:
+    for block in parts:
         part = columns[: block.stop - block.start]
         np.copyto(part[:, :, :rows].reshape(-1, *windows.shape[1:]), windows[block])
         np.matmul(weight, part, out=y[block])
@@ -145,7 +145,34 @@ def _to_weight(g: Any, y: Any, x: Any, w: Any, *how: Any) -> Any:
 @op(arrays=("x", "w"), infer=_infer, vjp=(_to_input, _to_weight))
 def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """Sums of products of a weight with the windows it slides over; padding is a (before, after) pair a dimension."""
-    return _convolve(x, w, None, stride, padding, dilation, groups)
+    result = _infer(x, w, stride, padding, dilation, groups)
+    return _convolve(result, x, w, None, stride, padding, dilation, groups)
+
+
+@op(
+    arrays=("x", "w", "bias"),
+    infer=_infer_bias,
+    vjp=(
+        lambda g, y, x, w, bias, *how: conv_input(g, conj(w), shape_of(x)[2:], *how),
+        lambda g, y, x, w, bias, *how: conv_weight(conj(x), g, shape_of(w)[2:], *how),
+        lambda g, y, x, w, bias, *how: total(g, axis=(0, *range(2, len(shape_of(g))))),
+    ),
+)
+def conv_bias(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
+    """`conv`, and a number added to each feature."""
+    result = _infer_bias(x, w, bias, stride, padding, dilation, groups)
+    return _convolve(result, x, w, np.asarray(bias), stride, padding, dilation, groups)
+
+
+def _turned(w: Any, groups: int) -> Any:
+    """The weight of the transposed convolution: channels and features exchanged, every tap mirrored."""
+    apart = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]).swapaxes(1, 2)
+    return np.flip(apart, tuple(range(3, apart.ndim))).reshape(-1, w.shape[0] // groups, *w.shape[2:])
+
+
+def _turned_padding(w: Any, padding: Any, dilation: Any) -> tuple[tuple[int, int], ...]:
+    spans = (d * (k - 1) for k, d in zip(w.shape[2:], dilation, strict=True))
+    return tuple((span - lo, span - hi) for span, (lo, hi) in zip(spans, padding, strict=True))
 
 
 def _input_to_weight(h: Any, x: Any, g: Any, w: Any, size: Any, *how: Any) -> Any:
@@ -159,15 +186,21 @@ def conv_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: A
     """The transpose of `conv` with respect to its input, whose spatial shape is `size`."""
     result = _infer_input(g, w, size, stride, padding, dilation, groups)
     g, w = _working(result.dtype, g, w)
+    kernel = w.shape[2:]
+    # Gathering windows of the gradient costs less than spreading columns, unless features far outnumber channels.
+    if all(s == 1 for s in stride) and (size_of(kernel) == 1 or w.shape[0] <= 3 * result.shape[1]):
+        turned, around = _turned(w, groups), _turned_padding(w, padding, dilation)
+        return _convolve(result, g, turned, None, stride, around, dilation, groups)
     batch, features, *space = g.shape
-    channels, kernel = result.shape[1], w.shape[2:]
-    places, rows = size_of(space), channels // groups * size_of(kernel)
+    channels, places = result.shape[1], size_of(space)
+    rows = channels // groups * size_of(kernel)
     weight = w.reshape(groups, features // groups, rows).swapaxes(-1, -2)
     padded = tuple(n + lo + hi for n, (lo, hi) in zip(size, padding, strict=True))
     crop = tuple((-lo, -hi) for lo, hi in padding)
     x = np.empty(result.shape, result.dtype)
-    for block in _blocks(batch, groups * rows * places * g.itemsize):
-        columns = weight @ g[block].reshape(-1, groups, features // groups, places)
+    for block in blocks(batch, groups * rows * places * g.itemsize):
+        columns = scratch((block.stop - block.start, groups, rows, places), g.dtype)
+        np.matmul(weight, g[block].reshape(-1, groups, features // groups, places), out=columns)
         columns = columns.reshape(-1, channels, *kernel, *space)
         x[block] = pad_edges(add_windows(columns, padded, stride, dilation, taps_first=True), crop)
     return x
@@ -187,14 +220,22 @@ def conv_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation
     x, g = _working(result.dtype, x, g)
     batch, features, *space = g.shape
     channels, places, taps = x.shape[1], size_of(space), size_of(kernel)
+    each, rows = features // groups, channels // groups * taps
     windows = window_view(pad_edges(x, padding), kernel, stride, dilation, taps_first=True)
-    w = np.zeros((groups, features // groups, channels // groups * taps), x.dtype)
-    for block in _blocks(batch, channels * taps * places * x.itemsize):
-        count = g[block].shape[0]
-        columns = np.moveaxis(windows[block], 0, 1 + len(kernel)).reshape(groups, -1, count * places)
-        gradient = np.moveaxis(g[block].reshape(count, features, places), 0, 1).reshape(groups, -1, count * places)
-        w += gradient @ columns.swapaxes(-1, -2)
-    return w.reshape(result.shape).astype(result.dtype, copy=False)
+    w = np.zeros((groups, rows, each), x.dtype)
+    for block in blocks(batch, channels * taps * places * x.itemsize):
+        part, count = windows[block], block.stop - block.start
+        if rows < 64:  # a product a sample is quickest, while it stays small
+            columns = scratch((count, groups, rows, places), x.dtype)
+            np.copyto(columns.reshape(part.shape), part)
+            w += (columns @ g[block].reshape(count, groups, each, places).swapaxes(-1, -2)).sum(axis=0)
+        else:
+            part = np.moveaxis(part, 0, 1 + len(kernel))
+            columns = scratch((groups, rows, count * places), x.dtype)
+            np.copyto(columns.reshape(part.shape), part)
+            gradient = np.moveaxis(g[block].reshape(count, groups, each, places), 0, 2)
+            w += columns @ gradient.reshape(groups, each, -1).swapaxes(-1, -2)
+    return w.swapaxes(-1, -2).reshape(result.shape).astype(result.dtype, copy=False)
 
 
 def _padding(name: str, value: Any, kernel: Sequence[int], stride: Any, dilation: Any) -> tuple[tuple[int, int], ...]:
@@ -246,11 +287,9 @@ def _conv(
     padding = _padding(name, padding, weight.shape[2:], stride, dilation)
     _forward_shape(name, x.shape, weight.shape, stride, padding, dilation, groups)
     _check_bias(name, bias, weight.shape[0])
-    arrays = all(isinstance(a, np.ndarray) for a in (x, weight, bias))
-    if arrays and np.result_type(x, weight, bias) == np.result_type(x, weight):
-        # The same value in one pass: on arrays nothing needs to see the steps.
-        return _finish(_convolve(x, weight, bias, stride, padding, dilation, groups), None, rank, input is x)
-    return _finish(conv(x, weight, stride, padding, dilation, groups), bias, rank, input is x)
+    how = (stride, padding, dilation, groups)
+    y = conv(x, weight, *how) if bias is None else conv_bias(x, weight, bias, *how)
+    return _finish(y, None, rank, input is x)
 
 
 def _conv_transpose(

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from weft import random
+from weft import _generator
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
-from weft.ops._families import composite, op
+from weft.ops import _words
+from weft.ops._families import composite, conj, op
 from weft.ops._op import no_gradient
-from weft.ops._spec import Spec, dtype_of, normalize_axes, normalize_axis, shape_of
+from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axes, normalize_axis, shape_of, size_of
 from weft.ops.contraction import einsum
 from weft.ops.creation import full
 from weft.ops.indexing import index_add
@@ -19,7 +20,7 @@ from weft.ops.linalg import matmul, matrix_transpose
 from weft.ops.linalg_solvers import vector_norm
 from weft.ops.logic import equal, less, where
 from weft.ops.losses import class_indices
-from weft.ops.manipulation import expand_dims
+from weft.ops.manipulation import expand_dims, reshape
 from weft.ops.padding import pad as pad_all
 
 __all__ = [
@@ -38,16 +39,58 @@ __all__ = [
 ]
 
 
-@composite(arrays=("input", "weight", "bias"))
+def _linear_spec(input: Any, weight: Any, bias: Any) -> Spec:
+    shape, features = shape_of(input), shape_of(weight)
+    if not shape or len(features) not in (1, 2) or shape[-1] != features[-1]:
+        raise ShapeError(
+            f"linear: input {shape} and weight {features} must end in the same size",
+            help="the weight is (features out, features in), or a vector of features in",
+        )
+    made = (*shape[:-1], *features[:-1])
+    if bias is not None and broadcast_shapes("linear", made, shape_of(bias)) != made:
+        raise ShapeError(f"linear: a bias of shape {shape_of(bias)} does not fit a result of shape {made}")
+    return Spec(made, np.result_type(*(dtype_of(part) for part in (input, weight, bias) if part is not None)))
+
+
+def _rows(x: Any, size: int) -> Any:
+    """All vectors along the last dimension, which is of that size, as the rows of one matrix."""
+    return reshape(x, (size_of(shape_of(x)[:-1]), size))
+
+
+def _linear_input(g: Any, y: Any, input: Any, weight: Any, bias: Any) -> Any:
+    features = shape_of(weight)
+    if len(features) == 1:
+        return expand_dims(g, -1) * conj(weight)
+    if len(shape_of(g)) < 3:
+        return matmul(g, conj(weight))
+    return reshape(matmul(_rows(g, features[0]), conj(weight)), shape_of(input))
+
+
+def _linear_weight(g: Any, y: Any, input: Any, weight: Any, bias: Any) -> Any:
+    features = shape_of(weight)
+    x = conj(_rows(input, features[-1]))
+    if len(features) == 1:
+        return matmul(reshape(g, (-1,)), x)
+    return matmul(matrix_transpose(_rows(g, features[0])), x)
+
+
+@op(
+    arrays=("input", "weight", "bias"),
+    infer=_linear_spec,
+    vjp=(_linear_input, _linear_weight, lambda g, y, input, weight, bias: g),
+)
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """X @ weight.T + bias, for a weight (features out, features in)."""
-    if shape_of(input)[-1:] != shape_of(weight)[-1:]:
-        raise ShapeError(
-            f"linear: input {shape_of(input)} and weight {shape_of(weight)} must end in the same size",
-            help="the weight is (features out, features in)",
-        )
-    y = matmul(input, weight if len(shape_of(weight)) == 1 else matrix_transpose(weight))
-    return y if bias is None else y + bias
+    x, w = np.asarray(input), np.asarray(weight)
+    if x.ndim > 2 and w.ndim == 2 and x.size:  # one product of matrices instead of a stack of them
+        y = np.matmul(x.reshape(-1, x.shape[-1]), w.T).reshape(*x.shape[:-1], w.shape[0])
+    else:
+        y = np.matmul(x, w.T)
+    if bias is None:
+        return y
+    if y.ndim and np.result_type(y, bias) == y.dtype and np.broadcast_shapes(y.shape, np.shape(bias)) == y.shape:
+        return np.add(y, bias, out=y)
+    return y + bias
 
 
 @composite(arrays=("input1", "input2", "weight", "bias"))
@@ -118,7 +161,10 @@ def _mask_spec(x: Any, p: float, axes: Any = ()) -> Spec:
 @op(arrays=("x",), infer=_mask_spec, vjp=no_gradient("bernoulli_mask gives booleans drawn at random"), random=True)
 def bernoulli_mask(x: Any, p: float, axes: Any = ()) -> Any:
     """Booleans that are true with probability p, one for each element of x; along `axes` all share one."""
-    return random.generator().random(_mask_spec(x, p, axes).shape, dtype=np.float32) < p
+    shape = _mask_spec(x, p, axes).shape
+    count, dtype = size_of(shape), np.dtype(np.float32)
+    words = _generator.current().words(_words.words_for(count, dtype))
+    return _words.uniform(words, count, dtype).reshape(shape) < p
 
 
 def _dropped(name: str, x: Any, p: float, training: bool, axes: tuple[int, ...] = ()) -> Any:

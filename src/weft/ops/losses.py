@@ -11,7 +11,7 @@ from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.ops._families import Reals, composite, op, pointwise
 from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, dtype_of, shape_of
-from weft.ops.activation import log_sigmoid, log_softmax
+from weft.ops.activation import log_sigmoid
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import abs, maximum
 from weft.ops.indexing import take, take_along_axis
@@ -19,6 +19,7 @@ from weft.ops.linalg_solvers import vector_norm
 from weft.ops.logic import equal, greater, less, less_equal, not_equal, where
 from weft.ops.manipulation import expand_dims, reshape, squeeze
 from weft.ops.reductions import mean, sum
+from weft.ops.softmax import log_softmax
 from weft.ops.transcendental import exp, log, sqrt
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "log_loss",
     "margin_ranking_loss",
     "mse_loss",
+    "nll",
+    "nll_input",
     "nll_loss",
     "pairwise_distance",
     "poisson_nll_loss",
@@ -45,15 +48,15 @@ __all__ = [
 ]
 
 
+def _check_reduction(name: str, reduction: str, *others: str) -> None:
+    if reduction not in ("none", "mean", "sum"):
+        names = ", ".join(map(repr, ("none", "mean", *others)))
+        raise ValueError(f"{name}: reduction must be {names} or 'sum', got {reduction!r}")
+
+
 def _reduce(name: str, loss: Any, reduction: str, *others: str) -> Any:
-    if reduction == "none":
-        return loss
-    if reduction == "mean":
-        return mean(loss)
-    if reduction == "sum":
-        return sum(loss)
-    names = ", ".join(map(repr, ("none", "mean", *others)))
-    raise ValueError(f"{name}: reduction must be {names} or 'sum', got {reduction!r}")
+    _check_reduction(name, reduction, *others)
+    return loss if reduction == "none" else mean(loss) if reduction == "mean" else sum(loss)
 
 
 def _same_shape(name: str, input: Any, target: Any) -> None:
@@ -121,6 +124,66 @@ def _picked(log_p: Any, target: Any, axis: int, weight: Any, ignore_index: int, 
     return loss, scale
 
 
+def _nll_spec(log_p: Any, target: Any, axis: int, ignore_index: int, reduction: str) -> Spec:
+    _check_reduction("nll", reduction)
+    return Spec(shape_of(target) if reduction == "none" else (), dtype_of(log_p))
+
+
+def _counted(target: Any, ignore_index: int, reduction: str, dtype: Any) -> Any:
+    """What each log probability is multiplied by: -1, or 0 where it is ignored; for "mean", over how many count."""
+    factor = np.asarray(np.not_equal(target, ignore_index)).astype(dtype)
+    if reduction != "mean":
+        return np.negative(factor, out=factor)
+    with np.errstate(invalid="ignore", divide="ignore"):  # the mean of nothing is nan
+        return factor / np.negative(np.sum(factor))
+
+
+# Each is linear, and the other one's transpose.
+
+
+@op(
+    arrays=("log_p", "target"),
+    infer=_nll_spec,
+    vjp=(
+        lambda g, y, log_p, target, axis, *how: nll_input(g, target, shape_of(log_p)[axis], axis, *how),
+        no_gradient("class indices are integers"),
+    ),
+)
+def nll(log_p: Any, target: Any, axis: int, ignore_index: int, reduction: str) -> Any:
+    """Negative log probability of each target class along the axis, reduced; targets of ignore_index count for 0."""
+    _check_reduction("nll", reduction)
+    index = class_indices.eval(target, log_p.shape[axis], ignore_index)
+    picked = np.take_along_axis(log_p, np.expand_dims(index, axis), axis=axis).reshape(index.shape)
+    factor = _counted(target, ignore_index, reduction, log_p.dtype)
+    loss = np.where(factor == 0, log_p.dtype.type(0), picked * factor)  # a log probability of -inf may be ignored
+    return loss if reduction == "none" else np.sum(loss)
+
+
+def _nll_input_spec(g: Any, target: Any, classes: int, axis: int, ignore_index: int, reduction: str) -> Spec:
+    shape = shape_of(target)
+    if shape_of(g) != (shape if reduction == "none" else ()):
+        raise ShapeError(f"nll_input: a gradient of shape {shape_of(g)} does not fit targets {shape}, {reduction!r}")
+    return Spec((*shape[:axis], classes, *shape[axis:]), dtype_of(g))
+
+
+@op(
+    arrays=("g", "target"),
+    infer=_nll_input_spec,
+    vjp=(
+        lambda h, x, g, target, classes, axis, *how: nll(h, target, axis, *how),
+        no_gradient("class indices are integers"),
+    ),
+)
+def nll_input(g: Any, target: Any, classes: int, axis: int, ignore_index: int, reduction: str) -> Any:
+    """The gradient of the log probabilities given to `nll`, from that of its result."""
+    g = np.asarray(g)
+    result = np.zeros(_nll_input_spec(g, target, classes, axis, ignore_index, reduction).shape, g.dtype)
+    index = np.expand_dims(class_indices.eval(target, classes, ignore_index), axis)
+    factor = _counted(target, ignore_index, reduction, g.dtype)
+    np.put_along_axis(result, index, np.expand_dims(factor * g, axis), axis=axis)
+    return result
+
+
 def _weighted(name: str, loss: Any, scale: Any, reduction: str) -> Any:
     """Reduce losses that count with different weights."""
     return sum(loss) / sum(scale) if reduction == "mean" else _reduce(name, loss, reduction)
@@ -130,6 +193,9 @@ def _weighted(name: str, loss: Any, scale: Any, reduction: str) -> Any:
 def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
     """Negative log likelihood of class indices, given log probabilities (batch, classes, ...)."""
     axis = _class_axis("nll_loss", input, target, weight)
+    if weight is None and dtype_of(input).kind == "f":
+        _check_reduction("nll_loss", reduction)
+        return nll(input, target, axis, ignore_index, reduction)
     return _weighted("nll_loss", *_picked(input, target, axis, weight, ignore_index, 0.0), reduction)
 
 
@@ -147,6 +213,9 @@ def cross_entropy(
     axis = _class_axis("cross_entropy", input, target, weight)
     log_p = log_softmax(input, axis=axis)
     if dtype_of(target).kind in "iu":
+        if weight is None and not label_smoothing:
+            _check_reduction("cross_entropy", reduction)
+            return nll(log_p, target, axis, ignore_index, reduction)
         return _weighted(
             "cross_entropy", *_picked(log_p, target, axis, weight, ignore_index, label_smoothing), reduction
         )

@@ -17,9 +17,9 @@ from weft.ops._families import composite, movement, op
 from weft.ops._op import no_gradient
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import Pairs, add_windows, pad_edges, sizes, taps_of, window_count, window_view
-from weft.ops.creation import arange, full
+from weft.ops.creation import full
 from weft.ops.dtypes import astype
-from weft.ops.indexing import scatter_add, take_along_axis
+from weft.ops.indexing import take_along_axis
 from weft.ops.manipulation import broadcast_to, permute_dims, reshape
 from weft.ops.padding import pad
 
@@ -33,6 +33,7 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "max_pool_indices",
+    "max_pool_input",
     "overlap_add",
     "unfold",
     "window_sum",
@@ -182,14 +183,58 @@ def gather_positions(x: Any, positions: Any, rank: int) -> Any:
     return reshape(take_along_axis(reshape(x, (*lead, size_of(space))), flat, axis=-1), shape_of(positions))
 
 
-def _max_vjp(g: Any, y: Any, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
-    rank = len(kernel)
-    shape, at = shape_of(x), len(shape_of(x)) - rank
-    rows, plane = size_of(shape[:at]), size_of(shape[at:])
-    positions = reshape(max_pool_indices(x, kernel, stride, padding, dilation), (rows, -1))
-    positions = positions + reshape(arange(rows), (rows, 1)) * plane
-    zeros, positions, g = full((rows * plane,), 0, dtype=dtype_of(g)), reshape(positions, (-1,)), reshape(g, (-1,))
-    return reshape(scatter_add(zeros, positions, g, axis=0), shape)
+def _input_spec(g: Any, x: Any, y: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Spec:
+    expected = _max_spec("max_pool_input")(x, kernel, stride, padding, dilation).shape
+    for label, value in (("g", g), ("y", y)):
+        if shape_of(value) != expected:
+            raise ShapeError(f"max_pool_input: expected {label} of shape {expected}, got {shape_of(value)}")
+    return Spec(shape_of(x), dtype_of(g))
+
+
+def _at_positions(g: Any, x: Any, *how: Any) -> Any:
+    """Add each element where the largest of its window lies, by its position."""
+    lead = x.ndim - len(how[0])
+    rows, plane = size_of(x.shape[:lead]), size_of(x.shape[lead:])
+    positions = max_pool_indices(x, *how).reshape(rows, -1) + np.arange(rows)[:, None] * plane
+    result = np.zeros(rows * plane, g.dtype)
+    np.add.at(result, positions.reshape(-1), g.reshape(-1))
+    return result.reshape(x.shape)
+
+
+@op(
+    arrays=("g", "x", "y"),
+    infer=_input_spec,
+    vjp=(
+        lambda h, z, g, x, y, *how: gather_positions(h, max_pool_indices(x, *how), len(how[0])),
+        # Which element is the largest does not change with small changes of the elements.
+        lambda h, z, g, x, y, *how: 0,
+        lambda h, z, g, x, y, *how: 0,
+    ),
+)
+def max_pool_input(g: Any, x: Any, y: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """The gradient of the argument x of `max_pool`, from that of its result y: all to the first that equals y."""
+    result = _input_spec(g, x, y, kernel, stride, padding, dilation)
+    # A nan equals nothing, and the lowest value is also what padding holds; the positions tell.
+    if x.dtype.kind != "f" or not np.min(y, initial=np.inf) > -np.inf:
+        return _at_positions(g, x, kernel, stride, padding, dilation)
+    padded = pad_edges(x, padding, -np.inf)
+    apart = all(d == 1 and s >= k for k, s, d in zip(kernel, stride, dilation, strict=True))
+    spread = np.zeros(padded.shape, result.dtype)
+    left = np.ones(y.shape, np.bool_)
+    counts = y.shape[-len(kernel) :]
+    for _, place in taps_of(kernel, counts, stride, dilation):
+        here = padded[(..., *place)] == y
+        here &= left
+        left ^= here
+        if apart:
+            np.multiply(g, here, out=spread[(..., *place)])
+        else:
+            spread[(..., *place)] += g * here
+    return pad_edges(spread, tuple((-lo, -hi) for lo, hi in padding))
+
+
+def _max_vjp(g: Any, y: Any, x: Any, *how: Any) -> Any:
+    return max_pool_input(g, x, y, *how)
 
 
 @op(arrays=("x",), infer=_max_spec("max_pool"), vjp=_max_vjp)

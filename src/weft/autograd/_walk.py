@@ -1,0 +1,188 @@
+"""The one walk back over the tape that gives every gradient.
+
+Going back in order of falling numbers meets a step only after everything that used it, so its gradient is whole by
+then. The walk is the same eagerly, where rules run on arrays, and for gradients of gradients, where they run on tensors
+and leave steps of their own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from weft.autograd._mode import anomaly, recording
+from weft.autograd._tape import Leaf, Source, Step
+from weft.autograd._tensor import Tensor
+from weft.errors import AutogradError
+from weft.ops._spec import Spec
+
+
+def pull_back(
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Any],
+    *,
+    inputs: Sequence[Tensor] | None = None,
+    retain: bool = False,
+    create: bool = False,
+) -> dict[Source, Any]:
+    """Walk the tape back from `outputs`; returns the gradient of every leaf met, or of `inputs` alone where given.
+
+    With `create` gradients are tensors with a tape of their own, else arrays.
+    """
+    wanted = None if inputs is None else {tensor._source() for tensor in inputs}
+    walk = _Walk(create)
+    token = recording.set(create)
+    try:
+        for tensor, g in zip(outputs, gradients, strict=True):
+            walk.give(tensor._source(), g, False)
+        if wanted is None:
+            walk.everywhere(retain)
+        else:
+            walk.towards(wanted, _needed(outputs, wanted), retain)
+    finally:
+        recording.reset(token)
+    return walk.arrived
+
+
+class _Walk:
+    """Gradients on their way: those still growing, by step, and those that have arrived."""
+
+    def __init__(self, create: bool) -> None:
+        self.create = create
+        self.checking = anomaly.get()
+        self.arrived: dict[Source, Any] = {}
+        self.pending: dict[Step, Any] = {}
+        self.waiting: list[tuple[int, Step]] = []  # a heap; the newest step comes first
+
+    def give(self, source: Source, g: Any, fresh: bool) -> None:
+        """Add to the gradient of a value; `fresh` says that nobody else holds the array."""
+        if type(source) is Leaf:
+            if source in self.arrived:
+                self.arrived[source] = self.arrived[source] + g
+            else:  # a leaf's gradient may be changed in place: its memory must be its own
+                self.arrived[source] = g if fresh or self.create else g.copy()
+            return
+        step, slot = source if type(source) is tuple else (source, 0)
+        held = self.pending.get(step)
+        if held is None:
+            heapq.heappush(self.waiting, (-step.number, step))
+            if step.shapes is None:
+                self.pending[step] = g
+            else:
+                self.pending[step] = [g if i == slot else None for i in range(len(step.shapes))]
+        elif step.shapes is None:
+            self.pending[step] = held + g
+        else:
+            held[slot] = g if held[slot] is None else held[slot] + g
+
+    def take(self) -> tuple[Step, Any]:
+        """The newest step that waits, with its whole gradient."""
+        step = heapq.heappop(self.waiting)[1]
+        g = self.pending.pop(step)
+        return (step, g) if step.simple else (step, _settled(step, g, self.create))
+
+    def everywhere(self, retain: bool) -> None:
+        """Go on until every leaf has its gradient."""
+        create, waiting, pending = self.create, self.waiting, self.pending
+        step: Step | None = None
+        while waiting or step is not None:
+            if step is None:
+                step, g = self.take()
+            gradients = step.gradients(g, create)
+            if not retain:
+                step.kept = step.result = None
+            if len(gradients) == 1 and not self.checking:
+                target, found = gradients[0]
+                newest = type(target) is Step and target.simple and target not in pending
+                if newest and (not waiting or waiting[0][0] > -target.number):
+                    step, g = target, found  # the next in any case, and nothing else can add to its gradient
+                    continue
+            self.give_all(step, g, gradients)
+            step = None
+
+    def towards(self, wanted: set[Source], needed: set[Step], retain: bool) -> None:
+        """Go on only where the way leads to a wanted value."""
+        while self.waiting:
+            step, g = self.take()
+            for slot, part in enumerate(g if step.shapes is not None else (g,)):
+                source: Source = (step, slot) if slot else step
+                if source in wanted:
+                    self.arrived[source] = part
+            if step not in needed:
+                continue
+            gradients = step.gradients(g, self.create)
+            self.give_all(step, g, [pair for pair in gradients if _leads(pair[0], wanted, needed)])
+            if not retain:
+                step.kept = step.result = None
+        self.arrived = {source: g for source, g in self.arrived.items() if source in wanted}
+
+    def give_all(self, step: Step, g: Any, gradients: list[tuple[Source, Any]]) -> None:
+        """Hand on what a step made of its gradient g."""
+        for source, found in gradients:
+            if self.checking:
+                _check(found, step)
+            self.give(source, found, found is not g and type(found) is ndarray and found.base is None)
+
+
+def _settled(step: Step, g: Any, create: bool) -> Any:
+    """A step's whole gradient: missing parts filled with zeros, hooks run, kept where somebody asked."""
+    if step.shapes is not None:
+        g = [_zeros(spec, create) if part is None else part for part, spec in zip(g, step.shapes, strict=True)]
+    parts = g if step.shapes is not None else [g]
+    for slot, hooks in (step.hooks or {}).items():
+        parts[slot] = run_hooks(hooks, parts[slot], create)
+    for slot, reference in (step.retained or {}).items():
+        tensor = reference()
+        if tensor is not None:
+            tensor._accumulate(parts[slot])
+    return tuple(parts) if step.shapes is not None else parts[0]
+
+
+def run_hooks(hooks: dict[int, Callable[[Any], Any]], g: Any, as_tensor: bool) -> Any:
+    """Let each hook see the gradient, and change it by returning another."""
+    for hook in list(hooks.values()):
+        changed = hook(g if as_tensor else Tensor(g))
+        if changed is not None:
+            g = changed if as_tensor else changed._array if isinstance(changed, Tensor) else np.asarray(changed)
+    return g
+
+
+def _leads(source: Source, wanted: set[Source], needed: set[Step]) -> bool:
+    return source in wanted or (source[0] if type(source) is tuple else source) in needed
+
+
+def _needed(outputs: Sequence[Tensor], wanted: set[Source]) -> set[Step]:
+    """The steps on a way from the outputs to a wanted value."""
+    ends = [source[0] if type(source) is tuple else source for source in wanted]
+    oldest = min((end.number if isinstance(end, Step) else 0 for end in ends), default=0)
+    reached: dict[Step, None] = {}
+    waiting = [tensor._step for tensor in outputs if tensor._step is not None]
+    while waiting:
+        step = waiting.pop()
+        if step in reached or step.number < oldest:
+            continue
+        reached[step] = None
+        waiting += [target for target, _ in step.next_functions if isinstance(target, Step)]
+    needed: set[Step] = set()
+    for step in sorted(reached, key=lambda step: step.number):
+        if any(_leads(source, wanted, needed) for source in step.origins()):
+            needed.add(step)
+    return needed
+
+
+def _zeros(spec: Spec, as_tensor: bool) -> Any:
+    zeros = np.zeros(spec.shape, spec.dtype)
+    return Tensor(zeros) if as_tensor else zeros
+
+
+def _check(g: Any, step: Step) -> None:
+    if np.isnan(np.asarray(g)).any():
+        raise AutogradError(
+            f"the derivative of {step.op.name} gave NaN",
+            where=step.where,
+            help="look at the values this line computes with; 0/0, log(0) and sqrt(0) are the usual causes",
+        )
