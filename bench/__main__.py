@@ -37,11 +37,13 @@ def main() -> int:
 
 
 def _against_peers() -> list[Row]:
-    from bench import trace
+    from bench import layers, trace
 
     found = trace.against_peers()
     show("Tracing, time a node", found)
-    return found
+    eager = layers.against_torch()
+    show(f"Layers ({layers.threads()})", eager)
+    return found + eager
 
 
 def _version(name: str) -> str:

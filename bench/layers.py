@@ -6,6 +6,7 @@ recording; the second row of each pair records, and pulls a given gradient back 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -97,18 +98,16 @@ LAYERS = [
 
 def against_torch(only: str = "", rounds: int = 15) -> list[Row]:
     """Two rows a layer whose name contains `only`."""
+    # Freeing one large block makes the C library keep freed memory for both, as in any process that has run for a
+    # while. Before that, whose arrays cost page faults depends on what was measured before.
+    np.empty(31 << 20, np.uint8)
     return [row for layer in LAYERS if only in layer.what for row in _measured(layer, rounds)]
 
 
 def threads() -> str:
     """How many threads each side computes with."""
-    try:
-        from threadpoolctl import threadpool_info
-    except ImportError:
-        blas = "its default of"
-    else:
-        blas = ", ".join(str(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas")
-    return f"torch: {torch.get_num_threads()} threads; NumPy: one, and {blas} in BLAS"
+    blas = os.environ.get("OPENBLAS_NUM_THREADS") or len(os.sched_getaffinity(0))
+    return f"torch: {torch.get_num_threads()} threads; NumPy: 1, and {blas} in products of matrices"
 
 
 def _measured(layer: Layer, rounds: int) -> list[Row]:
@@ -126,18 +125,14 @@ def _measured(layer: Layer, rounds: int) -> list[Row]:
     forward, both = {}, {}
     for name, (library, functional, tensor) in sides.items():
         values = [tensor(a) for a in arrays]
-        leaves = [
-            value.requires_grad_()
-            for i, (value, a) in enumerate(zip([tensor(a) for a in arrays], arrays, strict=True))
+        leaves = [tensor(a) for a in arrays]
+        wanted = [
+            leaf.requires_grad_()
+            for i, (leaf, a) in enumerate(zip(leaves, arrays, strict=True))
             if a.dtype == np.float32 and i not in layer.constant
         ]
-        wanted = iter(leaves)
-        mixed = [
-            next(wanted) if a.dtype == np.float32 and i not in layer.constant else value
-            for i, (value, a) in enumerate(zip(values, arrays, strict=True))
-        ]
         forward[name] = _forward(library, layer.call, functional, values)
-        both[name] = _both(layer.call, functional, mixed, leaves, tensor(g))
+        both[name] = _both(layer.call, functional, leaves, wanted, tensor(g))
     rows = []
     for part, runs in (("", forward), (", with backward", both)):
         calls = max(1, int(0.01 / _once(runs["weft"])))

@@ -215,8 +215,21 @@ def test_signals_are_not_the_consumers() -> None:
 
 
 def test_a_lock_of_numpy_held_by_another_thread() -> None:
-    with np.random.get_bit_generator().lock:
-        made = list(loader(loadable.Who(2), batch_size=None, timeout=20))
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with np.random.get_bit_generator().lock:
+            held.set()
+            done.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(10)
+    try:
+        made = list(loader(loadable.Who(2), batch_size=None, timeout=15))
+    finally:
+        done.set()
+        holder.join()
     assert made[0][5] != made[1][5]
 
 

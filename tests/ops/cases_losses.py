@@ -239,5 +239,6 @@ for reduction in ("none", "sum", "mean"):
     case("nll", normal(4, 3), few, 1, -1, reduction, ref=picked)
     case("nll", normal(2, 3, 4), many, 1, -100, reduction, ref=picked)
     case("nll", normal(3), np.array(1), 0, -100, reduction, ref=picked)
+    case("nll", normal(4, 3, dtype=np.float32), few, 1, -1, reduction, ref=picked, _rtol=1e-6)
     case("nll_input", normal(4) if reduction == "none" else normal(), few, 3, 1, -1, reduction, ref=nll_input)
     case("nll_input", normal(2, 4) if reduction == "none" else normal(), many, 3, 1, -100, reduction, ref=nll_input)

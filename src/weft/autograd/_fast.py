@@ -17,10 +17,10 @@ import numpy as np
 from numpy import ndarray
 
 from weft import _where
+from weft.autograd import _versions
 from weft.autograd._mode import recording
 from weft.autograd._tape import Step, keep_below, kept
 from weft.autograd._tensor import Parameter, Tensor, wrapped
-from weft.autograd._versions import clock
 from weft.autograd._view import View, viewed
 from weft.ops._methods import OTHER_NAMES
 from weft.ops._op import TABLE, Op
@@ -41,6 +41,7 @@ _PLAIN = frozenset({float, int, bool, complex, str, NoneType, EllipsisType, ndar
 _new = object.__new__
 _internal = _where._INTERNAL
 _recording = recording.get
+_next_number = _versions.clock.__next__
 _known: Any = None  # the names of the module that called last, which is not weft's own
 
 
@@ -120,7 +121,10 @@ def _call(op: Op, *args: Any) -> Any:
     made = _new(Tensor)
     made._array = result
     if wants and result.dtype.kind in "fc":
-        _record(op, args, raw, made, sys._getframe(1))
+        tail = op.tails[len(args)] if len(args) < len(op.tails) else None
+        if tail is None:  # the op takes any number of arguments
+            return wrapped(op, args, {}, result, True, sys._getframe(1))
+        _record(op, args, raw, tail, made, sys._getframe(1))
     if result.base is not None or result is raw[0]:
         return viewed(made, None, op, args, {})
     return made
@@ -129,10 +133,7 @@ def _call(op: Op, *args: Any) -> Any:
 def _plain(value: Any) -> bool:
     """Whether a tuple or slice is of plain values throughout."""
     if type(value) is tuple:
-        for part in value:
-            if type(part) not in _PLAIN and not _plain(part):
-                return False
-        return True
+        return all(type(part) in _PLAIN or _plain(part) for part in value)
     return type(value) is slice and _plain((value.start, value.stop, value.step))
 
 
@@ -173,7 +174,7 @@ def _binary(op: Op) -> Callable[..., Any]:
             if frame.f_globals is not _known:
                 frame = _user_frame(frame)
             step.code, step.offset = frame.f_code, frame.f_lasti
-            step.number = next(clock)
+            step.number = _next_number()
             if "y" in read:
                 step.result = result
         return made
@@ -204,7 +205,7 @@ def _reflected(op: Op) -> Callable[[Tensor, Any], Any]:
             if frame.f_globals is not _known:
                 frame = _user_frame(frame)
             step.code, step.offset = frame.f_code, frame.f_lasti
-            step.number = next(clock)
+            step.number = _next_number()
             if "y" in read:
                 step.result = result
         return made
@@ -219,10 +220,12 @@ def _unary(op: Op) -> Callable[..., Any]:
     result_read: bool | None = None  # worked out when it is first needed
 
     def method(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != 1 or type(args[0]) not in _TENSORS:
-            return op.dispatch(args, kwargs)
         nonlocal result_read
+        if kwargs or len(args) != 1:
+            return op.dispatch(args, kwargs)
         (self,) = args
+        if type(self) is not Tensor and type(self) not in _TENSORS:
+            return op.dispatch(args, kwargs)
         array = self._array
         try:
             result = evaluate(array)
@@ -240,7 +243,7 @@ def _unary(op: Op) -> Callable[..., Any]:
             if frame.f_globals is not _known:
                 frame = _user_frame(frame)
             step.code, step.offset = frame.f_code, frame.f_lasti
-            step.number = next(clock)
+            step.number = _next_number()
             if result_read is None:
                 result_read = "y" in op.reads[0]
             if result_read:
@@ -254,8 +257,8 @@ def _unary(op: Op) -> Callable[..., Any]:
     return method
 
 
-def _record(op: Op, args: tuple[Any, ...], raw: tuple[Any, ...], made: Tensor, frame: Any) -> None:
-    """Give a result its step, if a tensor among the arrays of the call requires its gradient."""
+def _record(op: Op, args: tuple[Any, ...], raw: tuple[Any, ...], tail: Any, made: Tensor, frame: Any) -> None:
+    """Give a result its step, if a tensor among the arrays of the call requires its gradient; `tail` are defaults."""
     sources = tuple(
         y._source() if at < len(args) and type(y := args[at]) in _TENSORS and y._requires_grad else None
         for at in op.positions
@@ -266,14 +269,13 @@ def _record(op: Op, args: tuple[Any, ...], raw: tuple[Any, ...], made: Tensor, f
     frame = _user_frame(frame)
     step = _new(Step)
     step.op = op
-    if len(raw) != len(op.tails) - 1:
-        raw += op.tails[len(raw)]
+    raw += tail
     result = made._array
     small = result.nbytes < keep_below and getattr(raw[0], "nbytes", 0) < keep_below
     step.kept = raw if small else _held(op, raw, read)
     step.sources = sources
     step.code, step.offset = frame.f_code, frame.f_lasti
-    step.number = next(clock)
+    step.number = _next_number()
     if "y" in read:
         step.result = result
     made._requires_grad = True

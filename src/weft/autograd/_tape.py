@@ -243,7 +243,7 @@ def at_source(value: Any, source: Source | None) -> Any:
     """A kept array as the tensor that came from there."""
     if source is None or not isinstance(value, ndarray):
         return value
-    if type(source) is tuple:
+    if isinstance(source, tuple):
         return from_step(value, *source)
     if isinstance(source, Step):
         return from_step(value, source, 0)

@@ -60,13 +60,13 @@ class _Walk:
 
     def give(self, source: Source, g: Any, fresh: bool) -> None:
         """Add to the gradient of a value; `fresh` says that nobody else holds the array."""
-        if type(source) is Leaf:
+        if isinstance(source, Leaf):
             if source in self.arrived:
                 self.arrived[source] = self.arrived[source] + g
             else:  # a leaf's gradient may be changed in place: its memory must be its own
                 self.arrived[source] = g if fresh or self.create else g.copy()
             return
-        step, slot = source if type(source) is tuple else (source, 0)
+        step, slot = _step_of(source)
         held = self.pending.get(step)
         if held is None:
             heapq.heappush(self.waiting, (-step.number, step))
@@ -97,8 +97,12 @@ class _Walk:
                 step.kept = step.result = None
             if len(gradients) == 1 and not self.checking:
                 target, found = gradients[0]
-                newest = type(target) is Step and target.simple and target not in pending
-                if newest and (not waiting or waiting[0][0] > -target.number):
+                if (
+                    type(target) is Step
+                    and target.simple
+                    and target not in pending
+                    and (not waiting or waiting[0][0] > -target.number)
+                ):
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
                     continue
             self.give_all(step, g, gradients)
@@ -149,6 +153,11 @@ def run_hooks(hooks: dict[int, Callable[[Any], Any]], g: Any, as_tensor: bool) -
         if changed is not None:
             g = changed if as_tensor else changed._array if isinstance(changed, Tensor) else np.asarray(changed)
     return g
+
+
+def _step_of(source: Any) -> tuple[Step, int]:
+    """A source that is no leaf: the step, and which of its results."""
+    return source if type(source) is tuple else (source, 0)
 
 
 def _leads(source: Source, wanted: set[Source], needed: set[Step]) -> bool:

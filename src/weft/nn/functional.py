@@ -53,7 +53,7 @@ from weft.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from weft.ops.gelu import gelu
+from weft.ops.gelus import gelu
 from weft.ops.layers import (
     alpha_dropout,
     bilinear,

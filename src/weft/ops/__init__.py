@@ -16,7 +16,7 @@ from weft.ops.creation import *
 from weft.ops.cumulative import *
 from weft.ops.dtypes import *
 from weft.ops.elementwise import *
-from weft.ops.gelu import *
+from weft.ops.gelus import *
 from weft.ops.indexing import *
 from weft.ops.joining import *
 from weft.ops.layers import *
@@ -29,7 +29,7 @@ from weft.ops.padding import *
 from weft.ops.pooling import *
 from weft.ops.recurrent import *
 from weft.ops.reductions import *
-from weft.ops.softmax import *
+from weft.ops.softmaxes import *
 from weft.ops.sorting import *
 from weft.ops.special import *
 from weft.ops.transcendental import *

@@ -42,7 +42,7 @@ def converter(name: str) -> Callable[[Any], Any]:
     return partial(floating, name)
 
 
-BLOCK = 16384  # elements at a time, so that a block and its temporaries stay in the cache
+BLOCK = 65536  # elements at a time, so that a block and its temporaries stay in the cache
 
 
 def by_blocks(function: Callable[..., Any], x: Any, *parameters: Any) -> Any:

@@ -6,7 +6,7 @@ search is in vain, and for small arrays it costs more than the arithmetic.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from types import CellType, FunctionType
 from typing import Any
 
@@ -36,7 +36,7 @@ def direct(rule: Any) -> Any:
     return times_slope
 
 
-@lru_cache(maxsize=None)
+@cache
 def _without_ops(function: Any) -> Any:
     if not isinstance(function, FunctionType):
         return function

@@ -100,7 +100,9 @@ class Op:
         Python looks for `__call__` on the class of an object, so the op gets a class of its own.
         """
         kind = type(self)
-        self.__class__ = type(kind.__name__, (kind,), {"__call__": staticmethod(function), "__module__": kind.__module__})
+        self.__class__ = type(
+            kind.__name__, (kind,), {"__call__": staticmethod(function), "__module__": kind.__module__}
+        )
 
     def dispatch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Find who answers a call with these arguments, and let them."""

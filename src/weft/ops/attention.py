@@ -15,7 +15,7 @@ from weft.ops.linalg import matmul, matrix_transpose
 from weft.ops.logic import equal, greater, greater_equal, where
 from weft.ops.manipulation import broadcast_to, expand_dims, permute_dims, repeat, reshape
 from weft.ops.reductions import max, mean
-from weft.ops.softmax import softmax
+from weft.ops.softmaxes import softmax
 
 __all__ = ["multi_head_attention", "scaled_dot_product_attention"]
 

@@ -149,12 +149,20 @@ def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int =
     return _convolve(result, x, w, None, stride, padding, dilation, groups)
 
 
+def _biased_to_input(g: Any, y: Any, x: Any, w: Any, bias: Any, *how: Any) -> Any:
+    return conv_input(g, conj(w), shape_of(x)[2:], *how)
+
+
+def _biased_to_weight(g: Any, y: Any, x: Any, w: Any, bias: Any, *how: Any) -> Any:
+    return conv_weight(conj(x), g, shape_of(w)[2:], *how)
+
+
 @op(
     arrays=("x", "w", "bias"),
     infer=_infer_bias,
     vjp=(
-        lambda g, y, x, w, bias, *how: conv_input(g, conj(w), shape_of(x)[2:], *how),
-        lambda g, y, x, w, bias, *how: conv_weight(conj(x), g, shape_of(w)[2:], *how),
+        _biased_to_input,
+        _biased_to_weight,
         lambda g, y, x, w, bias, *how: total(g, axis=(0, *range(2, len(shape_of(g))))),
     ),
 )

@@ -19,7 +19,7 @@ from weft.ops.linalg_solvers import vector_norm
 from weft.ops.logic import equal, greater, less, less_equal, not_equal, where
 from weft.ops.manipulation import expand_dims, reshape, squeeze
 from weft.ops.reductions import mean, sum
-from weft.ops.softmax import log_softmax
+from weft.ops.softmaxes import log_softmax
 from weft.ops.transcendental import exp, log, sqrt
 
 __all__ = [
@@ -131,24 +131,19 @@ def _nll_spec(log_p: Any, target: Any, axis: int, ignore_index: int, reduction: 
 
 def _counted(target: Any, ignore_index: int, reduction: str, dtype: Any) -> Any:
     """What each log probability is multiplied by: -1, or 0 where it is ignored; for "mean", over how many count."""
-    factor = np.asarray(np.not_equal(target, ignore_index)).astype(dtype)
-    if reduction != "mean":
-        return np.negative(factor, out=factor)
-    with np.errstate(invalid="ignore", divide="ignore"):  # the mean of nothing is nan
-        return factor / np.negative(np.sum(factor))
+    counted = np.asarray(np.not_equal(target, ignore_index))
+    number = int(np.count_nonzero(counted)) if reduction == "mean" else 1
+    return counted.astype(dtype) * (-1 / number if number else math.nan)  # the mean of nothing
 
 
 # Each is linear, and the other one's transpose.
 
 
-@op(
-    arrays=("log_p", "target"),
-    infer=_nll_spec,
-    vjp=(
-        lambda g, y, log_p, target, axis, *how: nll_input(g, target, shape_of(log_p)[axis], axis, *how),
-        no_gradient("class indices are integers"),
-    ),
-)
+def _nll_vjp(g: Any, y: Any, log_p: Any, target: Any, axis: int, *how: Any) -> Any:
+    return nll_input(g, target, shape_of(log_p)[axis], axis, *how)
+
+
+@op(arrays=("log_p", "target"), infer=_nll_spec, vjp=(_nll_vjp, no_gradient("class indices are integers")))
 def nll(log_p: Any, target: Any, axis: int, ignore_index: int, reduction: str) -> Any:
     """Negative log probability of each target class along the axis, reduced; targets of ignore_index count for 0."""
     _check_reduction("nll", reduction)

@@ -219,7 +219,7 @@ def max_pool_input(g: Any, x: Any, y: Any, kernel: Any, stride: Any, padding: An
         return _at_positions(g, x, kernel, stride, padding, dilation)
     padded = pad_edges(x, padding, -np.inf)
     apart = all(d == 1 and s >= k for k, s, d in zip(kernel, stride, dilation, strict=True))
-    spread = np.zeros(padded.shape, result.dtype)
+    spread: Any = np.zeros(padded.shape, result.dtype)
     left = np.ones(y.shape, np.bool_)
     counts = y.shape[-len(kernel) :]
     for _, place in taps_of(kernel, counts, stride, dilation):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ops._blocks import BLOCK, converter, floating
+from weft.ops._blocks import converter, floating
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of
 from weft.ops.elementwise import negative
@@ -36,18 +36,11 @@ def _row_sums(x: Any, axis: int) -> Any:
 
 
 def _along_axis(kernel: Callable[..., Any], axis: int, *arrays: Any) -> Any:
-    """A function of slices along the axis, a block of rows at a time where the axis is the last; half as single."""
+    """A function of slices along the axis; half floats are worked on as single."""
     x = arrays[0]
     if x.dtype == np.float16:
         return _along_axis(kernel, axis, *(a.astype(np.float32) for a in arrays)).astype(np.float16)
-    length = x.shape[-1] if x.ndim else 0
-    if axis != x.ndim - 1 or x.size <= BLOCK or not 0 < length <= BLOCK:
-        return kernel(axis, *arrays) if x.size else np.empty_like(x)
-    rows = [a.reshape(-1, length) for a in arrays]
-    y, step = np.empty(rows[0].shape, x.dtype), BLOCK // length
-    for i in range(0, len(y), step):
-        y[i : i + step] = kernel(1, *(a[i : i + step] for a in rows))
-    return y.reshape(x.shape)
+    return kernel(axis, *arrays) if x.size else np.empty_like(x)
 
 
 def _softmax_rows(axis: int, x: Any) -> Any:
@@ -98,12 +91,12 @@ def _softmax_back_to_y(h: Any, x: Any, g: Any, y: Any, axis: int) -> Any:
     return h * (g - share_g) - g * share_h
 
 
-@op(
-    arrays=("g", "y"),
-    infer=_back_spec,
-    # As a matrix from g to x it is symmetric.
-    vjp=(lambda h, x, g, y, axis: softmax_input(h, y, axis), _softmax_back_to_y),
-)
+def _softmax_back_to_g(h: Any, x: Any, g: Any, y: Any, axis: int) -> Any:
+    """The same once more: as a matrix from g to x it is symmetric."""
+    return softmax_input(h, y, axis)
+
+
+@op(arrays=("g", "y"), infer=_back_spec, vjp=(_softmax_back_to_g, _softmax_back_to_y))
 def softmax_input(g: Any, y: Any, axis: int) -> Any:
     """The gradient of the argument of softmax, from that of its result y."""
     return _along_axis(_softmax_back_rows, normalize_axis("softmax_input", axis, y.ndim), *_common(g, y))
