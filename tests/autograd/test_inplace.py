@@ -470,3 +470,17 @@ def test_a_long_row_of_writes_is_not_quadratic_in_views() -> None:
         row *= 2
     y.sum().backward()
     assert (x.grad.numpy() == 2).all()
+
+
+def test_random_numbers_in_place() -> None:
+    weft.manual_seed(2)
+    t = tensor(np.zeros((50, 40), np.float32))
+    normal, uniform = t.clone().normal_(5, 0.5), t.clone().uniform_(2, 3)
+    exponential, coins = t.clone().exponential_(4), tensor(np.zeros(2000, int)).bernoulli_(0.25)
+    assert abs(normal.mean().item() - 5) < 0.05 and abs(normal.std().item() - 0.5) < 0.05
+    assert 2 <= uniform.min().item() < 2.01 and 2.99 < uniform.max().item() <= 3
+    assert abs(exponential.mean().item() - 0.25) < 0.02
+    assert normal.dtype == uniform.dtype == exponential.dtype == np.float32
+    assert coins.dtype == np.int64 and set(coins.tolist()) == {0, 1} and abs(coins.numpy().mean() - 0.25) < 0.04
+    weft.manual_seed(2)
+    np.testing.assert_array_equal(t.clone().normal_(5, 0.5).numpy(), normal.numpy())

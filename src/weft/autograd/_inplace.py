@@ -52,7 +52,8 @@ def install(cls: type[Tensor]) -> None:
         setattr(cls, f"__i{symbol}__", _operator(TABLE[name]))
     for name in _METHODS:
         setattr(cls, f"{name}_", _method(name))
-    for function in (add_, sub_, addcmul_, addcdiv_, zero_, fill_, copy_):
+    writing: tuple[Any, ...] = (add_, sub_, addcmul_, addcdiv_, zero_, fill_, copy_)
+    for function in (*writing, normal_, uniform_, exponential_, bernoulli_):
         setattr(cls, function.__name__, function)
     setattr(cls, "__setitem__", set_item)  # noqa: B010  # assigning to a method is an error to the type checker
 
@@ -119,6 +120,26 @@ def copy_(self: Tensor, src: Any) -> Tensor:
     """Set the elements to those of another tensor or array, repeated where it broadcasts."""
     set_item(self, ..., src)
     return self
+
+
+def normal_(self: Tensor, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Tensor:
+    """Set the elements to normally distributed numbers."""
+    return copy_(self, TABLE["normal"](self.shape, mean, std, self.dtype, generator=generator))
+
+
+def uniform_(self: Tensor, low: Any = 0.0, high: Any = 1.0, *, generator: Any = None) -> Tensor:
+    """Set the elements to numbers drawn evenly from [low, high)."""
+    return copy_(self, TABLE["uniform"](self.shape, low, high, self.dtype, generator=generator))
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Set the elements to exponentially distributed numbers of rate `lambd`."""
+    return copy_(self, TABLE["exponential"](self.shape, 1 / lambd, self.dtype, generator=generator))
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Set the elements to ones with probability p, zeros otherwise."""
+    return copy_(self, TABLE["bernoulli"](p, self.shape, np.float64, generator=generator))
 
 
 def set_item(self: Tensor, key: Any, value: Any) -> None:

@@ -39,10 +39,12 @@ def pull_back(
     try:
         for tensor, g in zip(outputs, gradients, strict=True):
             walk.give(tensor._source(), g, False)
-        if wanted is None:
-            walk.everywhere(retain)
-        else:
-            walk.towards(wanted, _needed(outputs, wanted), retain)
+        # A derivative may divide by zero where the function itself did not; the result says so, as an inf or NaN.
+        with np.errstate(all="ignore"):
+            if wanted is None:
+                walk.everywhere(retain)
+            else:
+                walk.towards(wanted, _needed(outputs, wanted), retain)
     finally:
         recording.reset(token)
     return walk.arrived

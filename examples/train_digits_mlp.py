@@ -1,0 +1,51 @@
+"""Train a multilayer perceptron on handwritten digits: over 97% of the test images are named right.
+
+Chosen on a part of the training images (`--validate`), over four such parts: width 256, dropout 0.5, 60 epochs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import weft
+from datasets import accuracy, digits
+from training import Goal, Run, parser
+from weft import data, nn, optim
+
+GOAL = Goal("test accuracy", 0.97)
+
+
+def main() -> int:
+    asked = parser(__doc__, steps=1380)
+    asked.add_argument("--validate", action="store_true", help="judge by a part of the training images")
+    options = asked.parse_args()
+    weft.manual_seed(options.seed)
+
+    train, judge = digits(options.validate)
+    loader = data.DataLoader(train, batch_size=64, shuffle=True, seed=options.seed)
+    model = nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(64, 256),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(256, 256),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(256, 10),
+    )
+    optimizer = optim.AdamW(model.parameters(), weight_decay=0.05)
+    schedule = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, total_steps=options.steps)
+
+    run = Run(options, model, optimizer, schedule, loader)
+    for images, labels in run.batches():
+        loss = nn.functional.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        run.record(loss)
+    return run.finish(GOAL, accuracy(model, judge))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
