@@ -21,13 +21,16 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-.PHONY: help demo test lint types rooms surface pytest test-interop bench format hooks clean
+.PHONY: help demo train test lint types rooms surface pytest test-interop bench format hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## capture, print, edit, run, save and load a program
 	@$(BIN)/python examples/demo.py
+
+train: $(READY) ## train the four examples to their goals, with loss curves in build/training
+	@$(BIN)/python examples/train_all.py build/training
 
 test: lint types rooms surface pytest ## every check and every test
 

@@ -96,7 +96,7 @@ LAYERS = [
 ]
 
 
-def against_torch(only: str = "", rounds: int = 15) -> list[Row]:
+def against_torch(only: str = "", rounds: int = 9) -> list[Row]:
     """Two rows a layer whose name contains `only`."""
     # Freeing one large block makes the C library keep freed memory for both, as in any process that has run for a
     # while. Before that, whose arrays cost page faults depends on what was measured before.

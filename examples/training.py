@@ -1,6 +1,6 @@
 """What the training examples share: options, a run that goes on after it was killed, a picture of its losses.
 
-A script writes its own loop; `Run` hands it the batches, keeps the losses, reports, and saves a checkpoint now and then:
+A script writes its own loop; `Run` hands it batches, keeps the losses, reports, and saves a checkpoint now and then:
 
     run = Run(options, model, optimizer, schedule, loader)
     for images, labels in run.batches():
@@ -55,7 +55,7 @@ def parser(description: str, steps: int) -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, default=Path("build/training", name), metavar="FOLDER", help="(%(default)s)")
     made.add_argument("--resume", action="store_true", help="go on from the checkpoint in FOLDER")
     made.add_argument("--checkpoint-every", type=_positive, default=100, metavar="STEPS", help="(%(default)s)")
-    made.add_argument("--report-every", type=_positive, default=max(1, steps // 12), metavar="STEPS", help="(%(default)s)")
+    made.add_argument("--report-every", type=_positive, default=steps // 12, metavar="STEPS", help="(%(default)s)")
     # The matrices are small: a second thread gains little, and waits where others use the machine.
     made.add_argument("--threads", type=_positive, default=1, help="for products of matrices (%(default)s)")
     made.set_defaults(name=name, full=steps)
@@ -166,14 +166,15 @@ class Run:
     # The end
 
     def finish(self, goal: Goal, value: float) -> int:
-        """Draw the losses, say whether the goal is reached, and return the exit status: 1 where a full run missed it."""
+        """Draw the losses, say what was reached, and return the exit status: 1 where a full run missed its goal."""
         full = self.options.steps >= self.options.full
         reached = goal.reached(value)
-        draw(self, goal, self.options.out / CURVE)
+        curve = self.options.out / CURVE
+        draw(self, goal, value, curve)
         result = {"name": self.options.name, "goal": str(goal), "value": value, "reached": reached}
         result |= {"steps": self.step, "seconds": self.seconds, "parameters": self.model.num_parameters()}
         (self.options.out / RESULT).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        print(f"{goal.name} {value:.4f} after {self.step} steps and {self.seconds:.1f} s; see {self.options.out / CURVE}")
+        print(f"{goal.name} {value:.4f} after {self.step} steps and {self.seconds:.1f} s; see {curve}")
         if not full:
             print(f"a short run; the full one takes {self.options.full} steps to {goal}")
         elif not reached:
@@ -181,29 +182,30 @@ class Run:
         return int(full and not reached)
 
 
-def draw(run: Run, goal: Goal, path: Path) -> None:
+def draw(run: Run, goal: Goal, value: float, path: Path) -> None:
     """The loss of each step, its running mean, and what was measured on the way, as a PNG."""
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
-    axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="log" if not goal.smaller else "linear")
+    axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="linear" if goal.smaller else "log")
     steps, losses = np.arange(1, run.step + 1), np.array(run.losses)
     axes.plot(steps, losses, color="#9ecae1", linewidth=0.7, label="each step")
-    axes.plot(steps, _running_mean(losses, max(1, len(losses) // 40)), color="#08519c", linewidth=1.8, label="mean")
+    axes.plot(steps, _smooth(losses, len(losses) // 40), color="#08519c", linewidth=1.8, label="mean around it")
     if goal.smaller:
         axes.axhline(goal.bound, color="#31a354", linewidth=1, linestyle="--", label=f"goal {goal.bound}")
         if run.measurements:
             axes.plot(*zip(*run.measurements, strict=True), "o-", color="#d95f0e", markersize=4, label=run.measured)
     axes.set_title(run.options.name.removeprefix("train_").replace("_", " "), loc="left", fontweight="bold")
+    axes.set_title(f"{goal.name} {value:.4f}", loc="right", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     figure.savefig(path, format="png")
 
 
-def _running_mean(values: np.ndarray, width: int) -> np.ndarray:
-    """The mean of each value and those before it, `width` of them at most."""
+def _smooth(values: np.ndarray, width: int) -> np.ndarray:
+    """The mean of each value and those around it, `width` of them on either side."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(0, ends - width)
+    middle = np.arange(len(values))
+    starts, ends = np.maximum(0, middle - width), np.minimum(len(values), middle + width + 1)
     return (sums[ends] - sums[starts]) / (ends - starts)
 
 

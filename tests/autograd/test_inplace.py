@@ -484,3 +484,28 @@ def test_random_numbers_in_place() -> None:
     assert coins.dtype == np.int64 and set(coins.tolist()) == {0, 1} and abs(coins.numpy().mean() - 0.25) < 0.04
     weft.manual_seed(2)
     np.testing.assert_array_equal(t.clone().normal_(5, 0.5).numpy(), normal.numpy())
+
+
+def test_a_view_that_caught_up_keeps_its_history() -> None:
+    x = tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    view = y[1:]
+    y *= 3
+    view.retain_grad()
+    seen: list[Any] = []
+    view.register_hook(lambda g: seen.append(g.tolist()))
+    assert view.grad_fn is view.grad_fn
+    (view * 2).sum().backward()
+    assert view.grad.tolist() == [2.0] and seen == [[2.0]] and x.grad.tolist() == [0.0, 6.0]
+
+
+def test_a_write_of_another_precision_has_a_gradient_of_its_own() -> None:
+    x = tensor(np.ones(2, np.float32), requires_grad=True)
+    w = tensor([2.0, 3.0], requires_grad=True)
+    y = x * 1
+    y *= w
+    assert y.dtype == np.float32
+    seen: list[Any] = []
+    y.register_hook(lambda g: seen.append(g.dtype))
+    y.sum().backward()
+    assert seen == [np.float32] and x.grad.dtype == np.float32 and w.grad.dtype == np.float64

@@ -305,3 +305,40 @@ def test_stop_gradient_is_a_constant() -> None:
     assert graph(x).tolist() == [4.0, 9.0]
     graph(x).sum().backward()
     assert x.grad.tolist() == [6.0, 12.0]
+
+
+def test_a_million_ops_in_a_row() -> None:
+    """No recursion on the way back, none when the chain is dropped unused, and nothing left behind."""
+    gc.collect()
+    before = len(gc.get_objects())
+    x = weft.tensor(np.array([0.5, 2.0]), requires_grad=True)
+    y = x
+    for _ in range(1_000_000):
+        y = y * 0.999999
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 0.999999**1_000_000, rtol=1e-9)
+    y = x
+    for _ in range(200_000):
+        y = y[:]
+    del y
+    x.grad = None
+    gc.collect()
+    assert len(gc.get_objects()) < before + 1000
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x.exp(), lambda x: x + 1.0, lambda x: 1.0 - x, lambda x: x.sum(), lambda x: weft.concat([x, x])]
+    + [lambda x: x.reshape(-1, 2), lambda x: weft.mean(x, 0), lambda x: np.tanh(x), lambda x: weft.relu(x)],
+)
+def test_what_no_derivative_reads_is_let_go(function: Any) -> None:
+    leaf = weft.tensor(np.ones(10_000), requires_grad=True)
+    x = leaf * 2
+    memory = weakref.ref(x.numpy())
+    y = function(x)
+    if y.numpy().base is not None:
+        y = y * 1  # a view holds the memory itself
+    del x
+    assert memory() is None
+    y.sum().backward()
+    assert leaf.grad is not None

@@ -182,4 +182,6 @@ for name, reference in (("softmax_input", softmax_input), ("log_softmax_input", 
     case(name, normal(3, 4, **half), normal(3, 4, seed=1, **half), 1, ref=reference, _rtol=1e-2, _grad=False)
 case("softmax", normal(300, 70), ref=lambda x: sp.softmax(x, axis=-1), _grad=False)
 case("softmax", 100 * normal(300, 70), ref=lambda x: sp.softmax(x, axis=-1), _rtol=1e-11, _grad=False)
+case("softmax", 1000 + normal(3, 4), ref=lambda x: sp.softmax(x, axis=-1), _rtol=1e-11)
+case("softmax", normal(3, 4) - 1000, ref=lambda x: sp.softmax(x, axis=-1), _rtol=1e-11)
 case("log_softmax", 100 * normal(300, 70), ref=lambda x: sp.log_softmax(x, axis=-1), _rtol=1e-11, _grad=False)

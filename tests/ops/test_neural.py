@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import normal
+from cases import integers, normal
 from tape import Traced, gradients
 
 import weft
@@ -266,3 +266,31 @@ def test_functional_names_are_the_ops() -> None:
     assert F.softmax(x, dim=0, dtype=np.float32).dtype == np.float32
     assert sorted(F.__all__) == sorted(set(F.__all__))
     assert all(hasattr(F, name) for name in F.__all__)
+
+
+@pytest.mark.parametrize("rows", [500, 20])  # each row named a few times, and many
+def test_adding_rows_named_more_than_once(rows: int) -> None:
+    index, value = integers(0, rows, 30, 40), normal(30, 40, 16)
+    expected = np.zeros((rows, 16))
+    np.add.at(expected, index, value)
+    got = weft.index_add(np.zeros((rows, 16)), (index,), value)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_a_nan_receives_the_gradient_of_its_window() -> None:
+    x = np.array([[1.0, np.nan, 3.0, 4.0]])
+    how = (2,), (2,), ((0, 0),), (1,)
+    g = weft.max_pool_input(np.array([[5.0, 7.0]]), x, weft.max_pool(x, *how), *how)
+    np.testing.assert_array_equal(g, [[0, 5, 0, 7]])
+
+
+def test_scratch_memory_is_not_part_of_any_result() -> None:
+    x, w, how = normal(4, 3, 8, 8), normal(5, 3, 3, 3), ((1, 1), ((1, 1), (1, 1)), (1, 1))
+    results = [weft.conv(x, w, *how)]
+    g = normal(*results[0].shape)
+    results += [weft.conv_input(g, w, (8, 8), *how), weft.conv_weight(x, g, (3, 3), *how)]
+    before = [r.copy() for r in results]
+    weft.conv(normal(4, 3, 8, 8, seed=9), w, *how)
+    weft.conv_weight(normal(4, 3, 8, 8, seed=9), g, (3, 3), *how)
+    for result, copy in zip(results, before, strict=True):
+        np.testing.assert_array_equal(result, copy)

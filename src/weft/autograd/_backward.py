@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.autograd._tape import Leaf
+from weft.autograd._tape import Leaf, Source
 from weft.autograd._tensor import Tensor
 from weft.autograd._walk import pull_back, run_hooks
 from weft.errors import AutogradError
@@ -38,8 +38,13 @@ def backward(
     receivers = {} if wanted is None else {tensor._source(): tensor for tensor in wanted}
     for source, g in found.items():
         tensor = source.tensor if wanted is None and isinstance(source, Leaf) else receivers[source]
-        if isinstance(source, Leaf) and tensor._hooks:
-            g = run_hooks(tensor._hooks, g, create_graph)
+        if isinstance(source, Leaf):
+            if not tensor._requires_grad:  # it did when it was used, and was told not to since
+                continue
+            if tensor._hooks:
+                g = run_hooks(tensor._hooks, g, create_graph)
+        elif _retained(source, tensor):  # added by the walk already
+            continue
         tensor._accumulate(g)
 
 
@@ -86,6 +91,13 @@ def grad(
                 help="pass allow_unused=True to get None for it, or materialize_grads=True to get zeros",
             )
     return tuple(results)
+
+
+def _retained(source: Source, tensor: Tensor) -> bool:
+    """Whether the walk leaves the gradient of a computed value with this tensor."""
+    step, slot = source if type(source) is tuple else (source, 0)
+    reference = (step.retained or {}).get(slot)  # type: ignore[union-attr]  # a Step: leaves are told apart before
+    return reference is not None and reference() is tensor
 
 
 def _list(tensors: Tensor | Sequence[Tensor]) -> list[Tensor]:

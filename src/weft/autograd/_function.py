@@ -19,9 +19,8 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from typing import Any
-
-import numpy as np
 
 from weft._where import user_position
 from weft.autograd import _versions
@@ -42,7 +41,9 @@ class Context:
         self._not_differentiable: set[int] = set()
         self._dirty: set[int] = set()
         self._materialize = True
-        self._step: _FunctionStep | None = None
+        self._step: weakref.ref[_FunctionStep] | None = None
+        self._since = 0  # the number of the step when `forward` ran, and where that was
+        self._position: Any = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or results for `backward`, where they are `saved_tensors`."""
@@ -54,17 +55,17 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` was given."""
-        step = self._step
+        step = None if self._step is None else self._step()
         if step is None:
             return self._saved
-        if step.kept is None:
-            step.restore()
-        since = step.kept_at or step.number
-        for tensor in self._saved:
-            position = None if tensor is None else _versions.written_after(since, tensor._array)
+        found = []
+        for saved in self._saved:
+            array = saved[0] if type(saved) is tuple else None if saved is None else saved._array
+            position = None if array is None else _versions.written_after(self._since, array)
             if position is not None:
-                raise written_error(f"backward of {step.op.__name__} reads a saved tensor", step.position, position)
-        return self._saved
+                raise written_error(f"backward of {step.op.__name__} reads a saved tensor", self._position, position)
+            found.append(from_step(array, step, saved[1]) if type(saved) is tuple else saved)
+        return tuple(found)
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say that `forward` wrote to these arguments in place; it must return them."""
@@ -107,23 +108,42 @@ class Function:
                 raise TypeError(f"{cls.__name__}.forward must return tensors, got {type(part).__name__}")
         for arg in args:
             if id(arg) in ctx._dirty:
+                if not any(arg is part for part in results):
+                    raise AutogradError(
+                        f"{cls.__name__}.forward marked an argument dirty and did not return it",
+                        help="return what was written in place: its history goes on from there",
+                    )
                 check_lineage(arg)
         sources = tuple(arg._source() if wanted else None for arg, wanted in zip(args, needs, strict=True))
         step = _FunctionStep(cls, ctx, args, sources, results, user_position(sys._getframe(1)))
-        inputs = {id(arg) for arg in args if isinstance(arg, Tensor)}
+        memory = [_versions.owner(arg._array) for arg in args if isinstance(arg, Tensor)]
+        inputs = {id(arg) for arg in args}
         made = []
+        saved: dict[int, Any] = {}
         for slot, part in enumerate(results):
+            if id(part) in ctx._not_differentiable:
+                made.append(part)
+                continue
             if id(part) in ctx._dirty:
                 adopt(part, step, slot, step.position)
                 made.append(part)
-            elif id(part) in ctx._not_differentiable:
-                made.append(part)
             else:
-                # An input returned as it is becomes a value of its own, or its history would be overwritten.
-                made.append(from_step(part._array.view() if id(part) in inputs else part._array, step, slot))
-        replaced = {id(old): new for old, new in zip(results, made, strict=True) if id(old) not in inputs}
-        ctx._saved = tuple(replaced.get(id(tensor), tensor) for tensor in ctx._saved)
+                made.append(from_step(_apart(part._array, memory), step, slot))
+            if id(part) in ctx._dirty or id(part) not in inputs:
+                # Results are kept without their step, which keeps the context: both would wait for the collector.
+                saved[id(part)] = (part._array, slot)
+        ctx._saved = tuple(saved.get(id(tensor), tensor) for tensor in ctx._saved)
         return tuple(made) if isinstance(result, tuple) else made[0]
+
+
+def _apart(array: Any, memory: list[Any]) -> Any:
+    """A result; one that lies in the memory of an argument cannot be written, for the argument would not know."""
+    owner = _versions.owner(array)
+    if not any(owner is one for one in memory):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class _FunctionStep(Step):
@@ -139,45 +159,35 @@ class _FunctionStep(Step):
         position: Any,
     ) -> None:
         shapes = [Spec(arg.shape, arg.dtype) if isinstance(arg, Tensor) else None for arg in args]
-        super().__init__(function, shapes, sources, position)
-        self.ctx: Context | None = ctx
-        ctx._step = self
+        super().__init__(function, (ctx, shapes), sources, position)
+        ctx._step, ctx._since, ctx._position = weakref.ref(self), self.number, self.position
         self.shapes = tuple(Spec(part.shape, part.dtype) for part in results)
+        self.fills = ctx._materialize
 
     @property
     def name(self) -> str:
         """What made the value."""
         return f"{self.op.__name__}Backward"
 
-    def let_go(self, again: tuple[Any, int]) -> None:
-        """Drop what the user's forward left, too."""
-        super().let_go(again)
-        self.ctx = None
-
-    def take_from(self, same: Any) -> None:
-        """Take what the same step kept in another run."""
-        super().take_from(same)
-        self.ctx = same.ctx
-
     def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
         """Ask the user's `backward`."""
         if self.kept is None:
             self.restore()
-        given = tuple(part if isinstance(part, Tensor) else Tensor(part) for part in g)
-        found = self.op.backward(self.ctx, *given)
+        ctx, shapes = self.kept
+        ctx._step = weakref.ref(self)  # that of the first run, where a checkpoint ran again
+        given = tuple(part if part is None or isinstance(part, Tensor) else Tensor(part) for part in g)
+        found = self.op.backward(ctx, *given)
         found = found if isinstance(found, tuple) else (found,)
-        if len(found) != len(self.kept):
+        if len(found) != len(shapes):
             raise AutogradError(
-                f"{self.op.__name__}.backward returned {len(found)} gradients for {len(self.kept)} arguments",
+                f"{self.op.__name__}.backward returned {len(found)} gradients for {len(shapes)} arguments",
                 help="return one gradient for each argument, None where there is none",
             )
         pairs = []
         for which, source in enumerate(self.sources):
-            if source is None:
+            value, spec = found[which], shapes[which]
+            if source is None or value is None:
                 continue
-            value, spec = found[which], self.kept[which]
-            if value is None:
-                value = Tensor(np.zeros(spec.shape, spec.dtype))
             value = value if isinstance(value, Tensor) else Tensor(value)
             if value.shape != spec.shape:
                 raise AutogradError(

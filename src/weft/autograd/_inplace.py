@@ -149,7 +149,7 @@ def set_item(self: Tensor, key: Any, value: Any) -> None:
     if answers((key, value)) and not _only_tensors((key, value)):
         raise TypeError("a value that is being captured cannot be written into a Tensor")
     if isinstance(value, (list, tuple)) and wants(value):
-        value = TABLE["stack"]([part if isinstance(part, Tensor) else tensor(part) for part in value])
+        value = _stacked(value)
     if isinstance(value, View) and _is_part(self, key, value):
         return  # `t[key] += other` has written it already, through the view t[key]
     records = _writable(self, (value,))
@@ -250,13 +250,23 @@ def _shadow(self: Tensor, copied: bool) -> Tensor:
 
 def _apart(value: Any, memory: Any) -> Any:
     """An argument with values of its own, if they lie in the memory that is about to be written."""
-    shares = isinstance(value, Tensor) and _versions.owner(value._array) is memory
-    return _shadow(value, True) if shares else value
+    if not isinstance(value, Tensor) or _versions.owner(value._array) is not memory:
+        return value
+    # A leaf's shadow would be another leaf, and take the gradient that belongs to this one.
+    return value.clone() if value._requires_grad and value._step is None else _shadow(value, True)
 
 
-def _is_part(self: Tensor, key: Any, value: Tensor) -> bool:
-    """Whether the value is the very part of this tensor that the key selects, and not only equal to it."""
-    if _versions.owner(value._array) is not _versions.owner(self._array):
+def _stacked(value: Any) -> Any:
+    """Nested lists of tensors and numbers as one tensor."""
+    if isinstance(value, Tensor):
+        return value
+    return TABLE["stack"](list(map(_stacked, value))) if isinstance(value, (list, tuple)) else tensor(value)
+
+
+def _is_part(self: Tensor, key: Any, value: View) -> bool:
+    """Whether the value is the very part of this tensor that the key selects, with the derivative it has there."""
+    root = self._root if isinstance(self, View) else self
+    if value._root is not root or value._own_requires_grad != self._requires_grad:
         return False
     part = self._array[unwrap(key)]
     return isinstance(part, np.ndarray) and _place(part) == _place(value._array)

@@ -55,6 +55,7 @@ class Step:
     shapes: tuple[Spec, ...] | None = None  # of the results, where there are several
     hooks: dict[int, dict[int, Callable[[Any], Any]]] | None = None
     retained: dict[int, Any] | None = None
+    fills: bool = True  # whether the gradient of a result that nothing used is zeros, rather than None
     kept_at: int | None = None  # the number of the step these values come from, where that is another
     again: tuple[Any, int] | None = None  # where dropped values can be computed anew; see _checkpoint
 

@@ -12,6 +12,7 @@ NumPy functions that mean an op of the table accept Tensors too and give Tensors
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ import numpy.typing as npt
 from weft._hooks import HookHandle, add_hook
 from weft._where import user_position
 from weft.autograd import _versions
-from weft.autograd._mode import recording
+from weft.autograd._mode import enable_grad, recording
 from weft.autograd._tape import Leaf, Source, Step, record
 from weft.errors import AutogradError
 from weft.ops._methods import Methods
@@ -122,7 +123,18 @@ class Tensor(Methods):
 
     def clone(self) -> Any:
         """A copy with memory of its own, recorded like any other op."""
+        array = self._array
+        if 0 in array.strides and not array.flags.c_contiguous:
+            return self.contiguous()  # NumPy would lay out the copy of what was broadcast by strides that say nothing
         return TABLE["astype"](self, self.dtype, copy=True)
+
+    def contiguous(self) -> Any:
+        """The tensor itself where its elements lie in order in memory, else a copy in which they do."""
+        array = self._array
+        if array.flags.c_contiguous:
+            return self
+        records, laid = self._requires_grad and recording.get(), np.ascontiguousarray(array)
+        return wrapped(TABLE["astype"], (self, self.dtype), {"copy": True}, laid, records, sys._getframe(1))
 
     # Gradients
 
@@ -178,19 +190,30 @@ class Tensor(Methods):
             return (self._step, self._slot) if self._slot else self._step
         leaf = None if self._leaf is None else self._leaf()
         if leaf is None:
-            # The tape holds the leaf and the leaf the tensor; a strong link back would be a cycle for the collector.
-            leaf = Leaf(self)
-            self._leaf = weakref.ref(leaf)
+            with _shared:  # threads that use one tensor must agree on its leaf
+                leaf = None if self._leaf is None else self._leaf()
+                if leaf is None:
+                    # The tape holds the leaf and the leaf the tensor; a strong link back would be a cycle for the
+                    # collector.
+                    leaf = Leaf(self)
+                    self._leaf = weakref.ref(leaf)
         return leaf
 
     def _accumulate(self, g: Any) -> None:
         """Add to `.grad`; an array's memory becomes the gradient's."""
-        if isinstance(g, Tensor):
-            self.grad = g if self.grad is None else self.grad + g
-        elif self.grad is None or self.grad._requires_grad:
-            self.grad = Tensor(g) if self.grad is None else self.grad + g
-        else:
-            self.grad._array = np.asarray(self.grad._array + g)
+        with _shared:
+            held = self.grad
+            if held is not None and not isinstance(held, Tensor):
+                raise TypeError(f".grad holds a tensor or None, not {type(held).__name__}")
+            if held is not None and held.shape != self.shape:
+                raise AutogradError(f".grad has shape {held.shape}, the tensor {self.shape}", help="set it to None")
+            if isinstance(g, Tensor) or (held is not None and held._requires_grad):
+                with enable_grad():
+                    self.grad = g.clone() if held is None else held + g
+            elif held is None:
+                self.grad = Tensor(g)
+            else:
+                held._array = np.asarray(held._array + g)
 
     # Taking part in ops, and in NumPy
 
@@ -371,8 +394,15 @@ def unwrap(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: unwrap(part) for key, part in value.items()}
     if isinstance(value, slice):
-        return slice(unwrap(value.start), unwrap(value.stop), unwrap(value.step))
+        return slice(_bound(value.start), _bound(value.stop), _bound(value.step))
     return value
+
+
+def _bound(value: Any) -> Any:
+    """A bound of a slice, as it is now: the tensor it came from may be written later."""
+    array = unwrap(value)
+    whole = isinstance(array, np.ndarray) and array.ndim == 0 and array.dtype.kind in "iu"
+    return int(array) if whole else array
 
 
 def from_step(array: Any, step: Step, slot: Whole) -> Tensor:
@@ -438,6 +468,7 @@ def _rebuild(cls: type[Tensor], array: Array, requires_grad: Flag, grad: Any, ex
     return built
 
 
+_shared = threading.RLock()  # held where threads that share a tensor might undo each other's work
 _ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_hooks", "_rewritten", "grad"})
 
 # These know Tensor; it needs them only when it runs.

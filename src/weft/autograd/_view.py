@@ -150,17 +150,25 @@ def check_lineage(tensor: Tensor) -> None:
 def adopt(tensor: Tensor, step: Step, slot: int, position: Any) -> None:
     """Give a tensor that was written its new step, and a new one to everything it is a view of."""
     source: Source = (step, slot) if slot else step
-    tensor._requires_grad, tensor._step, tensor._slot = True, step, slot
+    _settle(tensor, step, slot)
     family = list(lineage(tensor))
     for view, parent in itertools.pairwise(family):
         assert isinstance(view, View)
         overwrite = Overwrite(parent, view, source, position)
-        parent._requires_grad, parent._step, parent._slot = True, overwrite, 0
+        _settle(parent, overwrite, 0)
         source = overwrite
-    root = family[-1]
-    root._rewritten = next(_versions.clock)
-    for view in family[:-1]:
-        view._seen = root._rewritten  # type: ignore[attr-defined]  # all but the last are views
+    # The views among them are parts of the root again, and will find out like all others.
+    family[-1]._rewritten = next(_versions.clock)
+
+
+def _settle(tensor: Tensor, step: Step, slot: int) -> None:
+    """Let a tensor's history end in a step; a gradient that is to be retained is that of its value from now on."""
+    before = (tensor._own_step, tensor._own_slot) if isinstance(tensor, View) else (tensor._step, tensor._slot)
+    tensor._requires_grad, tensor._step, tensor._slot = True, step, slot
+    retained = None if before[0] is None else before[0].retained
+    if retained and before[1] in retained and retained[before[1]]() is tensor:
+        step.retained = step.retained or {}
+        step.retained[slot] = retained.pop(before[1])
 
 
 class Overwrite(Step):
@@ -179,8 +187,7 @@ class Overwrite(Step):
             self.restore()
         call, spec = self.kept
         before, written = self.sources
-        inside = _replay(call, g)
-        found = [(written, inside if as_tensors else np.array(inside))]
+        found = [(written, _replay(call, g))]
         if before is not None:
             places = np.zeros(spec.shape, np.bool_)
             places.reshape(-1)[_replay(call, np.arange(places.size).reshape(spec.shape))] = True
@@ -200,7 +207,7 @@ def _catch_up(view: View) -> None:
             with enable_grad():
                 made = op(*args, **kwargs)
             made = made if slot is None else made[slot]
-            one._own_requires_grad, one._own_step, one._own_slot = True, made._step, made._slot
+            _settle(one, made._step, made._slot)
 
 
 def _replay(call: Call, value: Any) -> Any:

@@ -89,12 +89,12 @@ class _Walk:
 
     def everywhere(self, retain: bool) -> None:
         """Go on until every leaf has its gradient."""
-        create, waiting, pending = self.create, self.waiting, self.pending
+        create, waiting = self.create, self.waiting
         step: Step | None = None
         while waiting or step is not None:
             if step is None:
                 step, g = self.take()
-            gradients = step.gradients(g, create)
+            gradients = step.gradients(g if step.shapes is None else _filled(step, g, create), create)
             if not retain:
                 step.kept = step.result = None
             if len(gradients) == 1 and not self.checking:
@@ -102,7 +102,6 @@ class _Walk:
                 if (
                     type(target) is Step
                     and target.simple
-                    and target not in pending
                     and (not waiting or waiting[0][0] > -target.number)
                 ):
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
@@ -116,11 +115,12 @@ class _Walk:
             step, g = self.take()
             for slot, part in enumerate(g if step.shapes is not None else (g,)):
                 source: Source = (step, slot) if slot else step
-                if source in wanted:
-                    self.arrived[source] = part
+                if source in wanted and part is not None:
+                    self.arrived[source] = part if self.create else part.copy()
             if step not in needed:
                 continue
-            gradients = step.gradients(g, self.create)
+            whole = g if step.shapes is None else _filled(step, g, self.create)
+            gradients = step.gradients(whole, self.create)
             self.give_all(step, g, [pair for pair in gradients if _leads(pair[0], wanted, needed)])
             if not retain:
                 step.kept = step.result = None
@@ -128,32 +128,46 @@ class _Walk:
 
     def give_all(self, step: Step, g: Any, gradients: list[tuple[Source, Any]]) -> None:
         """Hand on what a step made of its gradient g."""
+        own = type(step) is Step  # others may hand on what is the user's
         for source, found in gradients:
             if self.checking:
                 _check(found, step)
-            self.give(source, found, found is not g and type(found) is ndarray and found.base is None)
+            self.give(source, found, own and found is not g and type(found) is ndarray and found.base is None)
 
 
 def _settled(step: Step, g: Any, create: bool) -> Any:
-    """A step's whole gradient: missing parts filled with zeros, hooks run, kept where somebody asked."""
-    if step.shapes is not None:
-        g = [_zeros(spec, create) if part is None else part for part, spec in zip(g, step.shapes, strict=True)]
+    """A step's whole gradient: hooks run, kept where somebody asked."""
     parts = g if step.shapes is not None else [g]
     for slot, hooks in (step.hooks or {}).items():
-        parts[slot] = run_hooks(hooks, parts[slot], create)
+        if parts[slot] is not None:
+            parts[slot] = run_hooks(hooks, parts[slot], create)
     for slot, reference in (step.retained or {}).items():
         tensor = reference()
-        if tensor is not None:
-            tensor._accumulate(parts[slot])
+        if tensor is not None and parts[slot] is not None:
+            tensor._accumulate(parts[slot] if create else parts[slot].copy())
     return tuple(parts) if step.shapes is not None else parts[0]
 
 
+def _filled(step: Step, g: Any, create: bool) -> Any:
+    """The gradient of a step with several results: zeros for those that nothing used."""
+    if not step.fills:
+        return g
+    pairs = zip(g, step.shapes or (), strict=True)
+    return tuple(_zeros(spec, create) if part is None else part for part, spec in pairs)
+
+
 def run_hooks(hooks: dict[int, Callable[[Any], Any]], g: Any, as_tensor: bool) -> Any:
-    """Let each hook see the gradient, and change it by returning another."""
+    """Let each hook see the gradient, and change it by writing to it or returning another."""
     for hook in list(hooks.values()):
-        changed = hook(g if as_tensor else Tensor(g))
-        if changed is not None:
-            g = changed if as_tensor else changed._array if isinstance(changed, Tensor) else np.asarray(changed)
+        given = g.clone() if as_tensor else Tensor(np.array(g))  # the gradient itself may be that of others too
+        changed = hook(given)
+        made = given if changed is None else changed if isinstance(changed, Tensor) else Tensor(changed)
+        if made.shape != g.shape:
+            raise AutogradError(f"a hook returned a gradient of shape {made.shape}, not {g.shape}")
+        if made.dtype.kind == "c" and g.dtype.kind != "c":
+            raise AutogradError(f"a hook returned a complex gradient for a tensor of {g.dtype}")
+        made = made if made.dtype == g.dtype else made.astype(g.dtype)
+        g = made if as_tensor else np.array(made._array)
     return g
 
 
@@ -193,7 +207,7 @@ def _zeros(spec: Spec, as_tensor: bool) -> Any:
 def _check(g: Any, step: Step) -> None:
     if np.isnan(np.asarray(g)).any():
         raise AutogradError(
-            f"the derivative of {step.op.name} gave NaN",
+            f"the derivative of {step.op.__name__} gave NaN",
             where=step.where,
             help="look at the values this line computes with; 0/0, log(0) and sqrt(0) are the usual causes",
         )

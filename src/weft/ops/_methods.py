@@ -30,8 +30,6 @@ OTHER_NAMES = {
     "arctan": "atan",
     "arctanh": "atanh",
     "bmm": "matmul",
-    "cumprod": "cumulative_prod",
-    "cumsum": "cumulative_sum",
     "div": "divide",
     "eq": "equal",
     "ge": "greater_equal",

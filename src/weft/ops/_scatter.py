@@ -10,6 +10,9 @@ import numpy as np
 
 from weft.errors import IndexingError
 
+FEW = 16
+"""Times a place may be named for one round of additions each to be quicker than summing runs."""
+
 MANY = 4096
 """Elements from which on preparing a quicker way costs less than it saves."""
 
@@ -43,6 +46,13 @@ def add_slices(name: str, result: Any, axis: int, index: Any, value: Any) -> Non
     order = np.argsort(index, axis=None, kind="stable")
     place = index.reshape(-1)[order]
     first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
+    counts = np.diff(first, append=len(place))
+    if axis == 0 and counts.max() <= FEW:
+        turn = np.arange(len(place)) - np.repeat(first, counts)
+        for i in range(counts.max()):
+            now = turn == i
+            result[place[now]] += value[order[now]]
+        return
     sums = np.take(value, order, axis)
     if len(first) < len(place):
         sums = np.add.reduceat(sums, first, axis, dtype=result.dtype)

@@ -9,6 +9,7 @@ from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite
 from weft.ops._spec import dtype_of, shape_of
 from weft.ops.creation import arange, zeros
+from weft.ops.dtypes import astype
 from weft.ops.joining import concat, split
 from weft.ops.layers import dropout, linear
 from weft.ops.linalg import matmul, matrix_transpose
@@ -22,9 +23,10 @@ __all__ = ["multi_head_attention", "scaled_dot_product_attention"]
 
 def _masked(scores: Any, attn_mask: Any, is_causal: bool) -> Any:
     """Scores with -inf where attention is not allowed, or with a mask of numbers added."""
-    if is_causal:
+    if is_causal:  # adding -inf to the few scores of one head takes less time than choosing among all
         *_, rows, columns = shape_of(scores)
-        attn_mask = greater_equal(reshape(arange(rows), (rows, 1)), arange(columns))
+        seen = greater_equal(reshape(arange(rows), (rows, 1)), arange(columns))
+        attn_mask = astype(where(seen, 0.0, -math.inf), dtype_of(scores))
     if attn_mask is None:
         return scores
     return where(attn_mask, scores, -math.inf) if dtype_of(attn_mask).kind == "b" else scores + attn_mask
@@ -83,8 +85,9 @@ def scaled_dot_product_attention(
         key, value = (_repeated(x, shape_of(query)[-3]) for x in (key, value))
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else scale
     scores = matmul(query * factor, matrix_transpose(key))
-    masked = is_causal or attn_mask is not None
-    weights = _weights(_masked(scores, attn_mask, is_causal)) if masked else softmax(scores, axis=-1)
+    scores = _masked(scores, attn_mask, is_causal)
+    # Only with a mask of one's own may a query attend to nothing.
+    weights = softmax(scores, axis=-1) if attn_mask is None else _weights(scores)
     if dropout_p:
         weights = dropout(weights, dropout_p, True)
     return matmul(weights, value)

@@ -1,40 +1,15 @@
-"""The data of the training examples: scikit-learn's handwritten digits, and a text that stands beside the scripts."""
+"""A text as numbers, one a character; how surprised a model is by it, and what a model writes itself."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import weft
 from weft import data, nn
 
 SONNETS = Path(__file__).parent / "texts" / "sonnets.txt"
-
-
-def digits(validate: bool = False) -> tuple[data.ArrayDataset, data.ArrayDataset]:
-    """What to train on and what to judge by: 8 by 8 images from 0 to 1, and their digits.
-
-    Every fifth of the 1797 images is for the last test. To choose settings, `validate` leaves those alone and holds back
-    a quarter of the others instead.
-    """
-    images, labels = load_digits(return_X_y=True)
-    images = (images / 16).astype(np.float32).reshape(-1, 1, 8, 8)
-    number = np.arange(len(images))
-    kept = number % 5 != 4
-    train, judge = (kept & (number % 5 != 3), number % 5 == 3) if validate else (kept, ~kept)
-    return data.ArrayDataset(images[train], labels[train]), data.ArrayDataset(images[judge], labels[judge])
-
-
-def accuracy(model: nn.Module, dataset: data.ArrayDataset) -> float:
-    """The part of a dataset that a model names right."""
-    images, labels = dataset[:]
-    model.eval()
-    with weft.no_grad():
-        named = model(images).argmax(1).numpy()
-    model.train()
-    return float(np.mean(named == labels))
 
 
 class Text:
@@ -70,9 +45,9 @@ def loss_over(model: nn.Module, numbers: np.ndarray, length: int) -> float:
     beginnings = data.Subset(windows(numbers, length), range(0, len(numbers) - length, length))
     model.eval()
     with weft.no_grad():
-        losses = [(loss_of(model, x, y).item(), len(x)) for x, y in data.DataLoader(beginnings, 64)]
+        total = sum(loss_of(model, x, y).item() * len(x) for x, y in data.DataLoader(beginnings, 64))
     model.train()
-    return float(np.average(*zip(*losses, strict=True)))
+    return total / len(beginnings)
 
 
 def write(model: nn.Module, text: Text, prompt: str, count: int, length: int, temperature: float = 0.8) -> str:
