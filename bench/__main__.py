@@ -37,13 +37,19 @@ def main() -> int:
 
 
 def _against_peers() -> list[Row]:
-    from bench import layers, trace
+    from bench import layers, mlp, tape, trace
 
-    found = trace.against_peers()
-    show("Tracing, time a node", found)
-    eager = layers.against_torch()
-    show(f"Layers ({layers.threads()})", eager)
-    return found + eager
+    rows = []
+    for title, section in (
+        ("Tracing, time a node", trace.against_peers),
+        (f"Eager, {tape.OPS} ops on {tape.SIZE} numbers, time an op (peer: torch)", tape.against_torch),
+        (f"Training a network of three layers ({layers.threads()})", mlp.against_torch),
+        (f"Layers ({layers.threads()})", layers.against_torch),
+    ):
+        found = section()
+        show(title, found)
+        rows += found
+    return rows
 
 
 def _version(name: str) -> str:

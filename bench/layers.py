@@ -98,9 +98,6 @@ LAYERS = [
 
 def against_torch(only: str = "", rounds: int = 9) -> list[Row]:
     """Two rows a layer whose name contains `only`."""
-    # Freeing one large block makes the C library keep freed memory for both, as in any process that has run for a
-    # while. Before that, whose arrays cost page faults depends on what was measured before.
-    np.empty(31 << 20, np.uint8)
     return [row for layer in LAYERS if only in layer.what for row in _measured(layer, rounds)]
 
 

@@ -61,6 +61,9 @@ def install() -> None:
     for name, op in [*TABLE.items(), *((other, TABLE[name]) for other, name in OTHER_NAMES.items())]:
         if op.exactly == 1 and not hasattr(Tensor, name):
             setattr(Tensor, name, _unary(op))
+    # Training frees and allocates the same large arrays over and over. Once a large block was freed, the C library
+    # (glibc) keeps such memory rather than give it back and pay for its page faults again: a fifth of a CNN's time.
+    np.empty(31 << 20, np.uint8)
     setattr(Tensor, "__getitem__", _getitem)  # noqa: B010  # the type checker does not let methods be assigned
 
 

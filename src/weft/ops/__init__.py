@@ -9,6 +9,7 @@ from weft.ops._spec import Spec, spec, spec_of
 from weft.ops.activation import *
 from weft.ops.adaptive import *
 from weft.ops.attention import *
+from weft.ops.blends import *
 from weft.ops.constants import *
 from weft.ops.contraction import *
 from weft.ops.convolution import *
@@ -29,9 +30,11 @@ from weft.ops.padding import *
 from weft.ops.pooling import *
 from weft.ops.recurrent import *
 from weft.ops.reductions import *
+from weft.ops.selecting import *
 from weft.ops.softmaxes import *
 from weft.ops.sorting import *
 from weft.ops.special import *
+from weft.ops.statistics import *
 from weft.ops.transcendental import *
 
 _OWN = {"TABLE", "Op", "op_of", "spec_of"}  # for those who build on the table, not for those who call ops

@@ -22,11 +22,25 @@ from typing import Any
 
 import numpy as np
 
+from weft._where import user_location
 from weft.errors import NotDifferentiable, UnknownShape, WeftError
 from weft.ops._reads import RESULT, values_read
 
 Rule = Callable[..., Any]
 Rules = tuple["Rule | NotDifferentiable", ...]
+
+# What torch calls the parameters that NumPy and the array API call otherwise.
+_TORCH_NAMES = {
+    "dim": "axis",
+    "dims": "axis",
+    "keepdim": "keepdims",
+    "unbiased": "correction",
+    "diagonal": "k",
+    "shifts": "shift",
+    "steps": "num",
+    "dim1": "axis1",
+    "dim2": "axis2",
+}
 
 _ops: dict[str, Op] = {}
 _by_function: dict[Any, Op] = {}
@@ -106,6 +120,8 @@ class Op:
 
     def dispatch(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Find who answers a call with these arguments, and let them."""
+        if kwargs and not _TORCH_NAMES.keys().isdisjoint(kwargs):
+            kwargs = self.renamed(kwargs)
         handler = None
         for arg in args:
             if type(arg) not in _PLAIN:
@@ -120,11 +136,19 @@ class Op:
             try:
                 return self.eval(*args, **kwargs)
             except Exception as error:
-                clearer = self.explain(error, args, kwargs)
+                clearer = located(self.explain(error, args, kwargs))
                 if clearer is error:
                     raise
                 raise clearer from error
         return handler.__weft_op__(self, args, kwargs)
+
+    def renamed(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Keyword arguments with torch's `dim`, `keepdim` and their like under the names the op has for them."""
+        parameters = self.__signature__.parameters
+        return {
+            _TORCH_NAMES[key] if key not in parameters and _TORCH_NAMES.get(key) in parameters else key: value
+            for key, value in kwargs.items()
+        }
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The value of every parameter, in order, defaults filled in."""
@@ -301,6 +325,17 @@ def _register(op: Op) -> None:
     _ops[op.name] = op
     for function in op.numpy:
         alias(function, op)
+
+
+def located(error: Exception) -> Exception:
+    """An error of weft's own with the line of the user's program that was running, unless it names one."""
+    if not isinstance(error, WeftError) or error.where is not None:
+        return error
+    place = user_location()
+    if place is None or not place.text:
+        return error
+    made = type(error)(error.message, where=str(place), help=error.help)
+    return made.with_traceback(error.__traceback__)
 
 
 def _fixed_count(signature: inspect.Signature) -> int | None:

@@ -1,0 +1,191 @@
+"""Quantiles, sums that pass over NaN, counts, and distances between points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from weft.errors import DtypeError, ShapeError, UnknownShape
+from weft.ops._families import composite, op, reduced_shape
+from weft.ops._op import TABLE, no_gradient
+from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axes, shape_of, size_of
+from weft.ops.dtypes import astype
+from weft.ops.elementwise import add, divide, multiply, subtract
+from weft.ops.indexing import take
+from weft.ops.linalg_solvers import vector_norm
+from weft.ops.logic import isnan, logical_not, where
+from weft.ops.manipulation import expand_dims, moveaxis, reshape
+from weft.ops.reductions import any as any_of
+from weft.ops.reductions import sum as sum_of
+from weft.ops.sorting import sort
+
+__all__ = ["allclose", "bincount", "cdist", "dist", "histc", "isclose", "median", "nanmean", "nansum", "quantile"]
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+# ── Quantiles ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_one(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """The reduced dimensions as one, at the end."""
+    shape = shape_of(x)
+    axes = normalize_axes(name, axis, len(shape))
+    kept = [i for i in range(len(shape)) if i not in axes]
+    count = size_of([shape[i] for i in axes])
+    if count == 0:
+        raise ShapeError(f"{name}: there are no elements along axis {axis} of {shape}")
+    last = moveaxis(x, axes, tuple(range(len(kept), len(shape)))) if axes else x
+    return reshape(last, (*(shape[i] for i in kept), count)), axes
+
+
+def _around(position: float, method: str) -> tuple[int, int, float]:
+    """The neighbours of a position in a sorted line, and how far it is from the first to the second."""
+    low, high = math.floor(position), math.ceil(position)
+    if method == "lower":
+        return low, low, 0.0
+    if method == "higher":
+        return high, high, 0.0
+    if method == "nearest":
+        nearest = round(position)  # halves go to the even neighbour
+        return nearest, nearest, 0.0
+    return low, high, (position - low if method == "linear" else 0.5 if high > low else 0.0)
+
+
+@composite(numpy=(np.quantile,))
+def quantile(x: Any, q: Any, axis: Any = None, *, keepdims: bool = False, method: str = "linear") -> Any:
+    """The value below which the share `q` of the elements along the given axes lies; NaN where one of them is NaN.
+
+    Several shares give a result with a dimension for them in front. Between two elements `method` decides: "linear",
+    "lower", "higher", "midpoint" or "nearest".
+    """
+    shares = np.asarray(q, np.float64)
+    if shares.ndim > 1 or not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(f"quantile: q is a number between 0 and 1, or several in one dimension, got {q!r}")
+    if method not in _METHODS:
+        raise ValueError(f"quantile: method {method!r} is not one of {', '.join(_METHODS)}")
+    if dtype_of(x).kind == "c":
+        raise DtypeError("quantile: complex numbers have no order")
+    line, _ = _in_one("quantile", x if dtype_of(x).kind == "f" else astype(x, np.float64), axis)
+    ordered, count = sort(line, -1), shape_of(line)[-1]
+    shape = reduced_shape("quantile", shape_of(x), axis, keepdims)
+    spoilt = any_of(isnan(line), axis=-1)
+    found = []
+    for share in shares.reshape(-1).tolist():
+        low, high, part = _around(share * (count - 1), method)
+        value = take(ordered, low, -1)
+        if part:
+            value = add(value, multiply(part, subtract(take(ordered, high, -1), value)))
+        found.append(reshape(where(spoilt, math.nan, value), shape))
+    return found[0] if shares.ndim == 0 else TABLE["stack"](found)
+
+
+@composite(numpy=(np.median,))
+def median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """The middle of the elements along the given axes, or the mean of the two in the middle; NaN where one is NaN."""
+    return quantile(x, 0.5, axis, keepdims=keepdims, method="midpoint")
+
+
+# ── NaN passed over ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@composite(numpy=(np.nansum,))
+def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Any:
+    """The sum along the given axes of the elements that are not NaN."""
+    return sum_of(where(isnan(x), 0, x), axis, dtype, keepdims=keepdims)
+
+
+@composite(numpy=(np.nanmean,))
+def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """The mean along the given axes of the elements that are not NaN; NaN where there is none."""
+    count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
+    total = nansum(x, axis, keepdims=keepdims)
+    mean = divide(total, where(count == 0, 1, count))
+    mean = where(count == 0, math.nan, mean)
+    return astype(mean, dtype_of(total)) if dtype_of(total).kind in "fc" else mean
+
+
+# ── Counts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _bincount_spec(x: Any, weights: Any, minlength: int) -> Spec:
+    if len(shape_of(x)) != 1 or dtype_of(x).kind not in "iu":
+        raise ShapeError(f"bincount: expected integers in one dimension, got {dtype_of(x)} of shape {shape_of(x)}")
+    if weights is not None and shape_of(weights) != shape_of(x):
+        raise ShapeError(f"bincount: weights of shape {shape_of(weights)} for integers of shape {shape_of(x)}")
+    raise UnknownShape("bincount: how many bins there are is the largest value and one, known only when it runs")
+
+
+@op(
+    arrays=("x", "weights"),
+    infer=_bincount_spec,
+    vjp=(no_gradient("indices are integers"), lambda g, y, x, weights, minlength: take(g, x, 0)),
+    numpy=(np.bincount,),
+)
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each whole number from 0 on occurs, or the sum of the weights at its places."""
+    try:
+        _bincount_spec(x, weights, minlength)
+    except UnknownShape:
+        return np.bincount(x, weights, minlength)
+
+
+def _histc_spec(x: Any, bins: int, min: float, max: float) -> Spec:
+    return Spec((bins,), dtype_of(x))
+
+
+@op(arrays=("x",), infer=_histc_spec, vjp=no_gradient("counts are integers"))
+def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements lie in each of `bins` equal parts of [min, max]; of the range of the elements where both are 0.
+
+    Elements outside do not count. The counts have the dtype of x.
+    """
+    if min > max or bins <= 0:
+        raise ValueError(f"histc: expected min <= max and a positive number of bins, got {min}, {max} and {bins}")
+    x = np.asarray(x)
+    bounds = (min, max) if min != max or not x.size else (x.min(), x.max())
+    return np.histogram(x, bins, bounds)[0].astype(x.dtype)
+
+
+# ── Distances ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@composite(arrays=("x1", "x2"))
+def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+    """The p-norm distance of every row of x1 from every row of x2, matrix by matrix."""
+    first, second = shape_of(x1), shape_of(x2)
+    if len(first) < 2 or len(second) < 2 or first[-1] != second[-1]:
+        raise ShapeError(f"cdist: expected rows of equal length, got {first} and {second}")
+    return vector_norm(subtract(expand_dims(x1, -2), expand_dims(x2, -3)), axis=-1, ord=p)
+
+
+@composite(arrays=("x", "other"))
+def dist(x: Any, other: Any, p: float = 2.0) -> Any:
+    """The p-norm of the difference of two arrays, over all elements."""
+    return vector_norm(subtract(x, other), ord=p)
+
+
+def _close_spec(x1: Any, x2: Any, *options: Any) -> Spec:
+    return Spec(broadcast_shapes("isclose", shape_of(x1), shape_of(x2)), np.bool_)
+
+
+@op(
+    arrays=("x1", "x2"),
+    infer=_close_spec,
+    vjp=no_gradient("the result is boolean, so it has no derivative"),
+    numpy=(np.isclose,),
+)
+def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether elements differ by no more than atol + rtol * abs(x2)."""
+    return np.isclose(x1, x2, rtol, atol, equal_nan)
+
+
+def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements differ by no more than atol + rtol * abs(x2).
+
+    >>> allclose(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9]))
+    True
+    """
+    return bool(TABLE["all"](isclose(x1, x2, rtol, atol, equal_nan)))
