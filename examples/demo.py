@@ -1,4 +1,4 @@
-"""weft in a minute: capture a program, read it, edit it, rewrite it by pattern, run it, save it and load it again.
+"""weft in a minute: capture a program, read, edit and rewrite it, run it, train it, save it and load it again.
 
 Run by `make demo`. In colour on a terminal, plain when piped or when NO_COLOR is set.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import weft
-from weft import nn
+from weft import nn, optim
 
 COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
 KEYWORDS = re.compile(r"\b(def|return|import|from|None|True|False)\b")
@@ -39,6 +39,27 @@ def rms(signal):
     """Plain NumPy: nothing here knows about weft."""
     centred = signal - np.mean(signal, axis=-1, keepdims=True)
     return np.sqrt(np.mean(np.square(centred), axis=-1))
+
+
+def level(signal):
+    """NumPy with a write in place: differentiated as it is."""
+    smoothed = signal * 1
+    smoothed[1:-1] += (signal[:-2] + signal[2:]) / 2
+    return np.sqrt(np.mean(np.square(smoothed)))
+
+
+def train(model: nn.Module) -> None:
+    """Learn which of three parts of each row has the largest sum."""
+    x = weft.random.normal((500, 8), dtype=np.float32)
+    labels = x[:, :6].reshape(len(x), 3, 2).sum(-1).argmax(-1)
+    optimiser = optim.Adam(model.parameters(), lr=0.02)
+    for step in range(101):
+        loss = nn.functional.nll_loss(weft.log(model(x)), labels)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step % 25 == 0:
+            print(f"step {step:3}: loss {loss.item():.4f}")
 
 
 def main() -> None:
@@ -77,7 +98,14 @@ def main() -> None:
     signal = np.sin(np.linspace(0, 20, 1000)).reshape(2, 500)
     print(f"graph {numeric(signal)}\nNumPy {rms(signal)}")
 
-    heading("6. Save, load, run: the same numbers, and no code in the file")
+    heading("6. Differentiate NumPy code, item assignment and all, and train the model")
+    noise = weft.tensor(np.cos(np.arange(6.0)), requires_grad=True)
+    loudness = level(noise)
+    loudness.backward()
+    print(f"level {loudness.item():.4f}, its gradient {noise.grad}")
+    train(Classifier())
+
+    heading("7. Save, load, run: the same numbers, and no code in the file")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "classifier.weft"
         traced.save(path)
@@ -85,7 +113,7 @@ def main() -> None:
         same = np.array_equal(np.asarray(loaded(x)), np.asarray(traced(x)))
         print(f"{path.name}: {path.stat().st_size} bytes, {len(loaded.graph.nodes)} nodes, equal results: {same}")
 
-    heading("7. What a trace cannot hold is refused, with the line and the way out")
+    heading("8. What a trace cannot hold is refused, with the line and the way out")
     show_refusal()
     print(style(f"\ndone in {time.perf_counter() - started:.2f} s", "2"))
 
