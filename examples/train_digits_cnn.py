@@ -1,6 +1,6 @@
 """Train a small convolutional network on handwritten digits: over 97% of the test images are named right.
 
-Chosen on a part of the training images (`--validate`): two convolutions, dropout 0.5, 12 epochs.
+Chosen by the mean over four parts of the training images held back in turn: dropout 0.3, 8 epochs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weft import data, nn, optim
 
 
 def main() -> int:
-    asked = parser(__doc__, steps=276)
+    asked = parser(__doc__, steps=184)
     asked.add_argument("--validate", action="store_true", help="judge by a part of the training images")
     options = asked.parse_args()
     weft.manual_seed(options.seed)
@@ -31,7 +31,7 @@ def main() -> int:
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Dropout(0.5),
+        nn.Dropout(0.3),
         nn.Linear(32 * 4 * 4, 64),
         nn.ReLU(),
         nn.Linear(64, 10),

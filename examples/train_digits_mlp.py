@@ -1,6 +1,6 @@
 """Train a multilayer perceptron on handwritten digits: over 97% of the test images are named right.
 
-Chosen on a part of the training images (`--validate`), over four such parts: width 256, dropout 0.5, 60 epochs.
+Chosen by the mean over four parts of the training images held back in turn: width 256, dropout 0.3, 40 epochs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weft import data, nn, optim
 
 
 def main() -> int:
-    asked = parser(__doc__, steps=1380)
+    asked = parser(__doc__, steps=920)
     asked.add_argument("--validate", action="store_true", help="judge by a part of the training images")
     options = asked.parse_args()
     weft.manual_seed(options.seed)
@@ -26,10 +26,10 @@ def main() -> int:
         nn.Flatten(),
         nn.Linear(64, 256),
         nn.ReLU(),
-        nn.Dropout(0.5),
+        nn.Dropout(0.3),
         nn.Linear(256, 256),
         nn.ReLU(),
-        nn.Dropout(0.5),
+        nn.Dropout(0.3),
         nn.Linear(256, 10),
     )
     optimizer = optim.AdamW(model.parameters(), weight_decay=0.05)

@@ -55,7 +55,7 @@ def parser(description: str, steps: int) -> argparse.ArgumentParser:
     made.add_argument("--out", type=Path, default=Path("build/training", name), metavar="FOLDER", help="(%(default)s)")
     made.add_argument("--resume", action="store_true", help="go on from the checkpoint in FOLDER")
     made.add_argument("--checkpoint-every", type=_positive, default=100, metavar="STEPS", help="(%(default)s)")
-    made.add_argument("--report-every", type=_positive, default=steps // 12, metavar="STEPS", help="(%(default)s)")
+    made.add_argument("--report-every", type=_positive, default=-(-steps // 12), metavar="STEPS", help="(%(default)s)")
     # The matrices are small: a second thread gains little, and waits where others use the machine.
     made.add_argument("--threads", type=_positive, default=1, help="for products of matrices (%(default)s)")
     made.set_defaults(name=name, full=steps)
@@ -183,7 +183,7 @@ class Run:
 
 
 def draw(run: Run, goal: Goal, value: float, path: Path) -> None:
-    """The loss of each step, its running mean, and what was measured on the way, as a PNG."""
+    """The loss of each step, the mean around it, and what was measured on the way, as a PNG."""
     figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
     axes = figure.add_subplot(xlabel="step", ylabel="loss", yscale="linear" if goal.smaller else "log")
     steps, losses = np.arange(1, run.step + 1), np.array(run.losses)
@@ -202,11 +202,11 @@ def draw(run: Run, goal: Goal, value: float, path: Path) -> None:
 
 
 def _smooth(values: np.ndarray, width: int) -> np.ndarray:
-    """The mean of each value and those around it, `width` of them on either side."""
+    """The mean of each value and those around it: `width` on either side, fewer near the ends."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     middle = np.arange(len(values))
-    starts, ends = np.maximum(0, middle - width), np.minimum(len(values), middle + width + 1)
-    return (sums[ends] - sums[starts]) / (ends - starts)
+    reach = np.minimum(width, np.minimum(middle, len(values) - 1 - middle))
+    return (sums[middle + reach + 1] - sums[middle - reach]) / (2 * reach + 1)
 
 
 def _positive(text: str) -> int:

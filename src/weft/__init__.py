@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 import weft.fft as fft
 import weft.linalg as linalg
 from weft import autograd, errors, nn, patterns, pytree, random
+from weft._torch_names import *
 from weft._version import __version__
 from weft.autograd import Parameter, Tensor, enable_grad, inference_mode, no_grad, set_grad_enabled, tensor
 from weft.capture import (

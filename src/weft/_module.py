@@ -14,25 +14,21 @@ needs no patching: a call, and a read of anything registered, goes to the tracer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from weft import _hooks
+from weft._casting import check_device, wanted_dtype
 from weft._hooks import HookHandle, add_hook
+from weft._state import LoadReport, as_array, fill, misfit, mismatch_message
 from weft._tracing import current_tracer
-from weft.errors import StateError
+from weft._where import located
+from weft.errors import StateError, WeftError
 
 Self = TypeVar("Self", bound="Module")
 
 _KINDS = ("_modules", "_parameters", "_buffers")  # most reads are of submodules
-
-
-class LoadReport(NamedTuple):
-    """What `load_state_dict(strict=False)` did not find a place for, or a value for."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
 
 
 class Module:
@@ -70,7 +66,13 @@ class Module:
         tracer = current_tracer.get()
         if tracer is not None:
             return tracer.call_module(self, self._call, args, kwargs)
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except WeftError as error:
+            placed = located(error)
+            if placed is error:
+                raise
+            raise placed from error.__cause__
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """`forward` with the hooks around it."""
@@ -119,6 +121,8 @@ class Module:
                 value = held[name]
                 tracer = current_tracer.get()
                 return value if tracer is None else tracer.module_getattr(self, name, value)
+        if name in Module.__annotations__ and "_modules" not in own:
+            raise AttributeError(_no_init(self), name=name, obj=self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -152,11 +156,7 @@ class Module:
         """The dict that is to hold `name`, after taking the name out of every other place."""
         own = self.__dict__
         if kind not in own:
-            raise AttributeError(
-                f"cannot assign {name!r}: {type(self).__name__} has not called super().__init__() yet",
-                name=name,
-                obj=self,
-            )
+            raise AttributeError(f"cannot assign {name!r}: {_no_init(self)}", name=name, obj=self)
         for place in (own, *(own[other] for other in _KINDS if other != kind)):
             place.pop(name, None)
         self._non_persistent_buffers.discard(name)
@@ -183,7 +183,10 @@ class Module:
         """Add a submodule under a name."""
         self._check_new(name, "_modules")
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"add_module: {name!r} must be a Module or None, got {type(module).__name__}")
+            raise TypeError(
+                f"add_module: {name!r} must be a Module or None, got {type(module).__name__}; "
+                "a function is called in forward(), or has a layer, such as nn.ReLU()"
+            )
         self._claim(name, "_modules")[name] = module
 
     def register_module(self, name: str, module: Module | None) -> None:
@@ -262,7 +265,7 @@ class Module:
         seen: set[int] = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
-            for name, value in module.__dict__[kind].items():
+            for name, value in getattr(module, kind).items():
                 if value is None or (remove_duplicate and id(value) in seen):
                     continue
                 seen.add(id(value))
@@ -329,26 +332,26 @@ class Module:
                         places[f"{path}.{name}" if path else name] = (module, kind, name, value)
         report = LoadReport([n for n in places if n not in state_dict], [n for n in state_dict if n not in places])
         found = {name: as_array(state_dict[name]) for name in places if name in state_dict}
-        wrong = [text for name, new in found.items() if (text := _misfit(name, places[name][3], new)) is not None]
+        wrong = [text for name, new in found.items() if (text := misfit(name, places[name][3], new)) is not None]
         if wrong or (strict and (report.missing_keys or report.unexpected_keys)):
-            raise StateError(_mismatch_message(type(self).__name__, report if strict else LoadReport([], []), wrong))
+            raise StateError(mismatch_message(type(self).__name__, report if strict else LoadReport([], []), wrong))
         for name, new in found.items():
             module, kind, attribute, old = places[name]
-            module.__dict__[kind][attribute] = _fill(old, new, keep_dtype=not assign)
+            module.__dict__[kind][attribute] = fill(old, new, keep_dtype=not assign)
         return report
 
-    def to(self: Self, dtype: Any) -> Self:
+    def to(self: Self, *args: Any, dtype: Any = None, device: Any = None) -> Self:
         """Cast the floating-point and complex parameters and buffers, in place, to a dtype; "cpu" is where they are."""
-        if isinstance(dtype, str) and dtype == "cpu":
+        wanted = wanted_dtype("Module.to", args, dtype, device)
+        if wanted is None:
             return self
-        wanted = np.dtype(dtype)
         if wanted.kind not in "fc":
             raise TypeError(f"Module.to: only floating-point and complex dtypes are possible, got {wanted}")
         for module in self.modules():
             for held in (module._parameters, module._buffers):
                 for name, value in held.items():
                     if value is not None and np.dtype(value.dtype).kind in "fc":
-                        held[name] = _fill(value, as_array(value).astype(wanted), keep_dtype=False)
+                        held[name] = fill(value, as_array(value).astype(wanted), keep_dtype=False)
         return self
 
     def float(self: Self) -> Self:
@@ -362,6 +365,14 @@ class Module:
     def half(self: Self) -> Self:
         """Cast to float16."""
         return self.to(np.float16)
+
+    def cpu(self: Self) -> Self:
+        """The module itself: the CPU is where it is."""
+        return self
+
+    def cuda(self, device: Any = None) -> None:
+        """Refused: there is no such device."""
+        check_device(type(self).__name__, "cuda")
 
     def train(self: Self, mode: bool = True) -> Self:
         """Set training mode for this module and all below; dropout and batch normalisation ask for it."""
@@ -436,11 +447,6 @@ def _is_array(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape") and not getattr(type(value), "_is_proxy", False)
 
 
-def as_array(value: Any) -> np.ndarray[Any, Any]:
-    """The array inside a tensor, or the value as an array."""
-    return np.asarray(value.detach().numpy() if hasattr(value, "detach") else value)
-
-
 def _before(hook: Callable[..., Any], with_kwargs: bool, module: Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """The arguments after a pre-hook has seen them."""
     changed = hook(module, args, kwargs) if with_kwargs else hook(module, args)
@@ -453,42 +459,12 @@ def _before(hook: Callable[..., Any], with_kwargs: bool, module: Module, args: A
     raise RuntimeError(f"a forward pre-hook with kwargs must return None or (args, kwargs), got {changed!r}")
 
 
+def _no_init(module: Module) -> str:
+    return f"{type(module).__name__} has not called super().__init__() yet; call it first in __init__"
+
+
 def _checked(name: str, value: Any, wanted: str, fits: Callable[[Any], bool]) -> Any:
     if value is not None and not fits(value):
-        raise TypeError(f"cannot assign {type(value).__name__} to {name!r}: {wanted} or None is expected")
+        how = "; write nn.Parameter(...)" if wanted == "a Parameter" else ""
+        raise TypeError(f"cannot assign {type(value).__name__} to {name!r}: {wanted} or None is expected{how}")
     return value
-
-
-def _misfit(name: str, old: Any, new: np.ndarray[Any, Any]) -> str | None:
-    if tuple(new.shape) != tuple(old.shape):
-        return f"{name}: shape {tuple(new.shape)} given, {tuple(old.shape)} expected"
-    if new.dtype.kind not in "biufc" or (new.dtype.kind == "c" and np.dtype(old.dtype).kind != "c"):
-        return f"{name}: dtype {new.dtype} given, {np.dtype(old.dtype)} expected"
-    return None
-
-
-def _mismatch_message(owner: str, report: LoadReport, wrong: list[str]) -> str:
-    lines = [f"load_state_dict: the state does not fit {owner}; nothing was changed"]
-    for label, names in (
-        ("missing", report.missing_keys),
-        ("unexpected", report.unexpected_keys),
-        ("does not fit", wrong),
-    ):
-        if names:
-            lines += [f"  {label}:", *(f"    {name}" for name in names)]
-    return "\n".join(lines)
-
-
-def _fill(old: Any, new: np.ndarray[Any, Any], keep_dtype: bool) -> Any:
-    """Put values where the old ones are: into the same memory where that can be, else into the same tensor."""
-    array = as_array(old)
-    if keep_dtype and array.flags.writeable:
-        array[...] = new
-        if hasattr(old, "_mark_written"):
-            old._mark_written()
-        return old
-    copied = np.array(new, dtype=array.dtype if keep_dtype else new.dtype)
-    if not hasattr(old, "detach"):
-        return copied
-    old.data = copied
-    return old

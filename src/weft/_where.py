@@ -16,6 +16,8 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
+from weft.errors import WeftError
+
 Position = tuple["CodeType | Location", int, Any]
 """(code object, offset of the instruction, Position of the caller or None); in a loaded graph the Location itself."""
 
@@ -93,6 +95,17 @@ def user_line() -> str | None:
         return shown
     shown += f"\n    {place.text}"
     return shown if place.column is None else f"{shown}\n    {_caret(place, place.column)}"
+
+
+def located(error: Exception) -> Exception:
+    """An error of weft's own with the line of the user's program that was running, unless it names one already."""
+    if not isinstance(error, WeftError) or error.where is not None:
+        return error
+    place = user_location()
+    if place is None or not place.text:
+        return error
+    made = type(error)(error.message, where=str(place), help=error.help)
+    return made.with_traceback(error.__traceback__)
 
 
 def _caret(place: Location, column: int) -> str:

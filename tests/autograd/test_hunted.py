@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 import weakref
@@ -89,6 +90,33 @@ def test_a_base_has_the_gradient_of_the_views_that_were_written() -> None:
     assert grad(loss, v)[0].tolist() == [1.0]
 
 
+@pytest.mark.parametrize(
+    "same",
+    [
+        lambda y: weft.atleast_1d(x=y),
+        lambda y: weft.nn.functional.dropout(input=y, p=0.0, training=True),
+        lambda y: weft.diff(x=y, n=0),
+        lambda y: weft.ops.TABLE["getitem"]((y, y), 1),
+    ],
+)
+def test_a_result_that_is_its_argument_is_a_view_of_it_however_it_was_called(same: Any) -> None:
+    x = t(1.0, 2.0)
+    y = x * 1
+    z = same(y)
+    assert np.shares_memory(z.numpy(), y.numpy())
+    z *= 3
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_stop_gradient_by_keyword_is_a_constant_too() -> None:
+    x = t(1.0, 2.0)
+    y = x * 1
+    fixed = weft.stop_gradient(x=y)
+    y *= 2
+    assert not fixed.requires_grad and fixed.is_leaf
+
+
 # --- gradients kept where they belong ---
 
 
@@ -172,6 +200,34 @@ def test_a_gradient_that_is_no_tensor_is_refused() -> None:
     x.grad = tensor([1.0, 2.0, 3.0])
     with pytest.raises(AutogradError, match=r"\.grad has shape \(3,\), the tensor \(2,\)"):
         x.sum().backward()
+
+
+def test_what_depends_on_a_shape_alone_is_a_constant() -> None:
+    x = t(1.0, 2.0)
+    for made in (weft.zeros_like(x), np.ones_like(x), weft.full_like(x, 3.0), weft.empty_like(x), weft.randn_like(x)):
+        assert not made.requires_grad and made.is_leaf
+    value = t(2.0)[0]
+    full = weft.full_like(x, value)
+    assert full.requires_grad and [type(source).__name__ for source in full.grad_fn.origins()] == ["Step"]
+
+
+def test_bad_arguments_are_named() -> None:
+    x = t(1.0, 2.0)
+    y = (x * x).sum()
+    wrong: Any = 1.0
+    with pytest.raises(TypeError, match="grad: outputs are tensors; got float"):
+        grad(wrong, x)
+    with pytest.raises(TypeError, match="grad: inputs are tensors; got float"):
+        grad(y, wrong)
+    with pytest.raises(TypeError, match="backward: inputs are tensors; got ndarray"):
+        y.backward(inputs=[np.ones(2)])  # type: ignore[list-item]  # on purpose
+    with pytest.raises(AutogradError, match="backward: input 1 does not require a gradient"):
+        y.backward(inputs=[x, tensor([1.0])])
+    with pytest.raises(AutogradError, match="a tensor of float64 got a complex gradient"):
+        (x * x).backward(np.array([1j, 1.0]))
+    with pytest.raises(TypeError, match="a hook is a function of the gradient, not int"):
+        x.register_hook(wrong if callable(wrong) else 3)  # type: ignore[arg-type]  # on purpose
+    assert x.grad is None
 
 
 # --- hooks ---
@@ -301,7 +357,7 @@ def test_what_was_marked_dirty_is_returned() -> None:
             x.mul_(2)
             return x * 1
 
-    with pytest.raises(AutogradError, match="Forgets.forward marked an argument dirty and did not return it"):
+    with pytest.raises(AutogradError, match=r"Forgets\.forward marked an argument dirty and did not return it"):
         Forgets.apply(t(1.0) * 1)
 
 
@@ -402,6 +458,49 @@ def test_inference_mode_by_a_flag() -> None:
         assert not is_grad_enabled()
 
 
+# --- memory ---
+
+
+def _write(x: Any) -> None:
+    y = x * 2
+    y.mul_(3)
+    (y * y).sum().backward()
+
+
+def _write_a_view(x: Any) -> None:
+    y = x * 2
+    y[1:] *= 3
+    weft.split(y, 3)[0].sin_()
+    y.register_hook(lambda g: g * 2)
+    y.retain_grad()
+    y.sum().backward()
+
+
+def _check_again(x: Any) -> None:
+    y = x * 2
+    (checkpoint(lambda z: z.exp().sum(), y * 0.1) + np.concatenate([y, x]).sum()).backward()
+
+
+def _differentiate_twice(x: Any) -> None:
+    (g,) = grad((x.exp() * x).sum(), x, create_graph=True)
+    g.sum().backward()
+
+
+@pytest.mark.parametrize("work", [_write, _write_a_view, _check_again, _differentiate_twice])
+def test_nothing_is_left_for_the_collector(work: Any) -> None:
+    x = t(1.0, 2.0, 3.0)
+    work(x)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(50):
+            work(x)
+        assert len(gc.get_objects()) - before < 30
+    finally:
+        gc.enable()
+
+
 # --- threads ---
 
 
@@ -413,10 +512,8 @@ def test_leaves_shared_by_threads_are_one_leaf(monkeypatch: pytest.MonkeyPatch) 
 
     class Slow(_tensor.Leaf):  # type: ignore[misc]  # for this test alone
         def __init__(self, of: Any) -> None:
-            try:
+            with contextlib.suppress(threading.BrokenBarrierError):
                 both.wait(0.2)
-            except threading.BrokenBarrierError:
-                pass
             super().__init__(of)
 
     monkeypatch.setattr(_tensor, "Leaf", Slow)

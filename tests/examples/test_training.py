@@ -24,7 +24,7 @@ from weft import data, nn, optim
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 # Steps of a short run: enough for the loss to fall, and for it to be killed well before its end.
-STEPS = {"train_digits_mlp": 400, "train_digits_cnn": 60, "train_char_lstm": 16, "train_char_gpt": 24}
+STEPS = {"train_digits_mlp": 300, "train_digits_cnn": 60, "train_char_lstm": 16, "train_char_gpt": 24}
 
 
 def test_every_training_example_is_here() -> None:

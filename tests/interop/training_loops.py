@@ -110,7 +110,7 @@ def no_decay_for_biases(lib: Any, run: Run) -> None:
     nn = lib.nn
     model = run.model(nn.Sequential(nn.Linear(4, 5), nn.LayerNorm(5), nn.ReLU(), nn.Linear(5, 2)))
     decay = [p for name, p in model.named_parameters() if p.dim() >= 2]
-    others = [p for name, p in model.named_parameters() if p.ndim < 2 or name.endswith(".bias") and p.dim() != 1]
+    others = [p for name, p in model.named_parameters() if p.ndim < 2 or (name.endswith(".bias") and p.dim() != 1)]
     groups = [{"params": decay, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
     x, y = run.normal(6, 4), run.normal(6, 2)
     run.train(lib.optim.AdamW(groups, lr=0.01), lambda: nn.HuberLoss(delta=0.5)(model(x), y))
@@ -286,7 +286,9 @@ def routed_modules(lib: Any, run: Run) -> None:
     class Routed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.experts = nn.ModuleDict({"small": nn.Linear(3, 2), "large": nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))})
+            self.experts = nn.ModuleDict(
+                {"small": nn.Linear(3, 2), "large": nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))}
+            )
             self.acts = nn.ModuleDict([["relu", nn.ReLU()], ["tanh", nn.Tanh()]])
 
         def forward(self, x: Any, expert: str, act: str) -> Any:
@@ -344,7 +346,10 @@ def hooks(lib: Any, run: Run) -> None:
         return (grad_input[0] * 2,)
 
     handles = [model[0].register_forward_hook(keep), model[2].register_forward_pre_hook(halve)]
-    handles += [model[2].register_full_backward_hook(backward), model[0].weight.register_hook(lambda g: g.clamp(-0.1, 0.1))]
+    handles += [
+        model[2].register_full_backward_hook(backward),
+        model[0].weight.register_hook(lambda g: g.clamp(-0.1, 0.1)),
+    ]
     optimizer = lib.optim.SGD(model.parameters(), lr=0.5)
     x, y = run.normal(6, 4), run.normal(6, 2)
     run.train(optimizer, lambda: nn.functional.mse_loss(model(x), y), steps=3)
@@ -364,7 +369,7 @@ def saved_half_way(lib: Any, run: Run) -> None:
     nn = lib.nn
 
     def fresh() -> tuple[Any, Any, Any]:
-        model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)).double()
+        model = nn.Sequential(nn.Linear(3, 4, bias=False), nn.BatchNorm1d(4), nn.Linear(4, 1)).double()
         optimizer = lib.optim.Adam(model.parameters(), lr=0.05)
         return model, optimizer, lib.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
 
@@ -408,9 +413,11 @@ def recomputed_blocks(lib: Any, run: Run) -> None:
     nn = lib.nn
     blocks = run.model(nn.ModuleList([nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.LayerNorm(4)) for _ in range(3)]))
     x, y = run.normal(5, 4), run.normal(5, 4)
-    checkpoint = (lambda f, x: lib.utils.checkpoint.checkpoint(f, x, use_reentrant=False)) if hasattr(
-        lib, "utils"
-    ) else lib.autograd.checkpoint
+    checkpoint = (
+        (lambda f, x: lib.utils.checkpoint.checkpoint(f, x, use_reentrant=False))
+        if hasattr(lib, "utils")
+        else lib.autograd.checkpoint
+    )
 
     def loss() -> Any:
         h = x
@@ -470,7 +477,9 @@ def q_learning(lib: Any, run: Run) -> None:
 @program
 def in_place_activations(lib: Any, run: Run) -> None:
     nn = lib.nn
-    net = run.model(nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True), nn.Linear(6, 6), nn.ELU(inplace=True), nn.Linear(6, 2)))
+    net = run.model(
+        nn.Sequential(nn.Linear(4, 6), nn.ReLU(inplace=True), nn.Linear(6, 6), nn.ELU(inplace=True), nn.Linear(6, 2))
+    )
     x, y = run.normal(5, 4), run.normal(5, 2)
 
     def loss() -> Any:

@@ -106,8 +106,8 @@ def mlp(lib: Any, run: Run) -> None:
 @program
 def cnn_with_batch_norm(lib: Any, run: Run) -> None:
     nn = lib.nn
-    layers = [nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)]
-    layers += [nn.Conv2d(4, 6, 3), nn.BatchNorm2d(6), nn.LeakyReLU(0.1), nn.AdaptiveAvgPool2d(1)]
+    layers = [nn.Conv2d(1, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)]
+    layers += [nn.Conv2d(4, 6, 3, bias=False), nn.BatchNorm2d(6), nn.LeakyReLU(0.1), nn.AdaptiveAvgPool2d(1)]
     model = run.model(nn.Sequential(*layers, nn.Flatten(), nn.Dropout(0.5), nn.Linear(6, 3)))
     model[-2].eval()
     optimizer = lib.optim.Adam(model.parameters(), lr=0.01)
@@ -132,7 +132,9 @@ def residual_blocks(lib: Any, run: Run) -> None:
             self.bn2 = nn.BatchNorm2d(outside)
             self.shortcut = nn.Identity()
             if stride != 1 or inside != outside:
-                self.shortcut = nn.Sequential(nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
+                self.shortcut = nn.Sequential(
+                    nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside)
+                )
 
         def forward(self, x: Any) -> Any:
             out = F.relu(self.bn1(self.conv1(x)))
@@ -326,7 +328,9 @@ def gpt_with_tied_embeddings(lib: Any, run: Run) -> None:
             self.heads = heads
             self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
             self.qkv, self.project = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
-            self.mlp = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(approximate="tanh"), nn.Linear(2 * width, width))
+            self.mlp = nn.Sequential(
+                nn.Linear(width, 2 * width), nn.GELU(approximate="tanh"), nn.Linear(2 * width, width)
+            )
             self.register_buffer("mask", lib.tensor(np.tril(np.ones((6, 6)))), persistent=False)
 
         def forward(self, x: Any) -> Any:
@@ -375,7 +379,7 @@ def attention_by_hand(lib: Any, run: Run) -> None:
         q, k, v = out(attended).chunk(3, dim=-1)
         mixed = lib.einsum("bqd,bkd->bqk", q, k).softmax(dim=-1) @ v
         fused = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return F.mse_loss(attended, y) + mixed.square().mean() + fused.abs().mean() + weights.var()
+        return F.mse_loss(attended, y) + mixed.square().mean() + fused.abs().mean() + weights.var(correction=1)
 
     run.train(lib.optim.Adam([*model.parameters(), *out.parameters()], lr=0.01), loss)
 

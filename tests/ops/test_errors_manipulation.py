@@ -43,7 +43,10 @@ REFUSED = [
     (lambda x: weft.stack([x, x[0]]), r"stack: all shapes must be equal; \(2, 3\) and \(3,\) \(array 1\) differ"),
     (lambda x: weft.stack([x, x], 3), r"stack: axis 3 is out of range for an array of 3 dimensions"),
     (lambda x: weft.unstack(x, 2), r"unstack: axis 2 is out of range"),
-    (lambda x: weft.split(x, 2, 1), r"split: 3 elements do not divide into 2 equal parts\n  (at .*\n  )?help: give indices"),
+    (
+        lambda x: weft.split(x, 2, 1),
+        r"split: 3 elements do not divide into 2 equal parts\n  (at .*\n  )?help: give indices",
+    ),
     (lambda x: weft.split(x, 0), r"split: 2 elements do not divide into 0 equal parts"),
     (lambda x: weft.chunk(x, 0), r"chunk: expected a positive number of chunks, got 0"),
     (lambda x: weft.pad(x, [1, 2, 3]), r"pad: pad_width \[1, 2, 3\] does not fit 2 dimensions\n  (at .*\n  )?help: "),
@@ -72,7 +75,9 @@ def test_wrong_arguments() -> None:
             op(X)
         with pytest.raises(ShapeError, match=f"{op.name}: expected at least one array, got none"):
             op([])
-    with pytest.raises(ShapeError, match=r"concat: expected arrays of one or more dimensions, got a scalar\n  (at .*\n  )?help: "):
+    with pytest.raises(
+        ShapeError, match=r"concat: expected arrays of one or more dimensions, got a scalar\n  (at .*\n  )?help: "
+    ):
         weft.concat([np.array(1.0), np.array(2.0)])
     with pytest.raises(ValueError, match="reshape: copy=False, but this shape cannot be had without copying"):
         weft.reshape(X.T, (6,), copy=False)

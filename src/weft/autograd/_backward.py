@@ -28,10 +28,11 @@ def backward(
     >>> x.grad
     tensor([3., 5.])
     """
-    outputs = _list(tensors)
-    wanted = None if inputs is None else _list(inputs)
+    outputs = _list("backward", "outputs", tensors)
+    wanted = None if inputs is None else _list("backward", "inputs", inputs)
     if wanted is not None and not wanted:
         raise AutogradError("backward: inputs is empty", help="leave it out to reach every leaf")
+    _check_wanted("backward", wanted or [])
     retain = create_graph if retain_graph is None else retain_graph
     start = _start("backward", outputs, grad_tensors, create_graph)
     found = pull_back(outputs, start, inputs=wanted, retain=retain, create=create_graph)
@@ -66,10 +67,8 @@ def grad(
     >>> first.item(), second.item()
     (27.0, 18.0)
     """
-    ends, wanted = _list(outputs), _list(inputs)
-    for i, tensor in enumerate(wanted):
-        if not tensor.requires_grad:
-            raise AutogradError(f"grad: input {i} does not require a gradient", help="make it with requires_grad=True")
+    ends, wanted = _list("grad", "outputs", outputs), _list("grad", "inputs", inputs)
+    _check_wanted("grad", wanted)
     retain = create_graph if retain_graph is None else retain_graph
     start = _start("grad", ends, grad_outputs, create_graph)
     found = pull_back(ends, start, inputs=wanted, retain=retain, create=create_graph)
@@ -100,13 +99,25 @@ def _retained(source: Source, tensor: Tensor) -> bool:
     return reference is not None and reference() is tensor
 
 
-def _list(tensors: Tensor | Sequence[Tensor]) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+def _list(name: str, what: str, tensors: Tensor | Sequence[Tensor]) -> list[Tensor]:
+    given: list[Any] = list(tensors) if _is_list(tensors) else [tensors]
+    for one in given:
+        if not isinstance(one, Tensor):
+            raise TypeError(f"{name}: {what} are tensors; got {type(one).__name__}")
+    return given
+
+
+def _check_wanted(name: str, wanted: list[Tensor]) -> None:
+    for i, tensor in enumerate(wanted):
+        if not tensor.requires_grad:
+            raise AutogradError(
+                f"{name}: input {i} does not require a gradient", help="make it with requires_grad=True"
+            )
 
 
 def _start(name: str, outputs: list[Tensor], gradients: Any, create: bool) -> list[Any]:
     """What the walk begins with: the gradients given, or 1 for a single number."""
-    given = [None] * len(outputs) if gradients is None else _list(gradients) if _is_list(gradients) else [gradients]
+    given = [None] * len(outputs) if gradients is None else list(gradients) if _is_list(gradients) else [gradients]
     if len(given) != len(outputs):
         raise AutogradError(f"{name}: {len(outputs)} outputs but {len(given)} gradients")
     started: list[Any] = []
@@ -124,6 +135,8 @@ def _start(name: str, outputs: list[Tensor], gradients: Any, create: bool) -> li
         value = Tensor(np.ones(output.shape, output.dtype)) if g is None else g if isinstance(g, Tensor) else Tensor(g)
         if value.shape != output.shape:
             raise AutogradError(f"{name}: a tensor of shape {output.shape} got a gradient of shape {value.shape}")
+        if value.dtype.kind == "c" and output.dtype.kind != "c":
+            raise AutogradError(f"{name}: a tensor of {output.dtype} got a complex gradient")
         if value.dtype != output.dtype:
             value = value.astype(output.dtype)
         started.append(value if create else value._array)

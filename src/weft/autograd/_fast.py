@@ -72,8 +72,9 @@ def _getitem(self: Tensor, key: Any) -> Any:
 
 
 def _stop_gradient(*args: Any, **kwargs: Any) -> Any:
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].detach()
+    (value,) = TABLE["stop_gradient"].bind(args, kwargs)
+    if isinstance(value, Tensor):
+        return value.detach()
     return TABLE["stop_gradient"].dispatch(args, kwargs)
 
 
@@ -263,8 +264,8 @@ def _unary(op: Op) -> Callable[..., Any]:
 def _record(op: Op, args: tuple[Any, ...], raw: tuple[Any, ...], tail: Any, made: Tensor, frame: Any) -> None:
     """Give a result its step, if a tensor among the arrays of the call requires its gradient; `tail` are defaults."""
     sources = tuple(
-        y._source() if at < len(args) and type(y := args[at]) in _TENSORS and y._requires_grad else None
-        for at in op.positions
+        y._source() if depends and at < len(args) and type(y := args[at]) in _TENSORS and y._requires_grad else None
+        for at, depends in zip(op.positions, op.depends, strict=True)
     )
     read = frozenset().union(*(reads for reads, source in zip(op.reads, sources, strict=True) if source is not None))
     if not read and not any(sources):

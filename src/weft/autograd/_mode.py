@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -84,7 +84,7 @@ class _Immediate(_Setting):
         return super().__call__(function)
 
 
-def _steps(setting: Callable[[], _Setting], run: Any) -> Iterator[Any]:
+def _steps(setting: Callable[[], _Setting], run: Any) -> Generator[Any, Any, Any]:
     """What a generator yields, each step of it run inside the setting."""
     step, value = run.send, None
     while True:

@@ -165,21 +165,10 @@ class Step:
     def _check_unwritten(self, g: Any) -> None:
         """Refuse to go on with values that were written after they were kept, where a gradient depends on them."""
         changed: list[tuple[str, Any]] = []
-
-        def described(name: str, value: Any) -> Any:
-            if isinstance(value, (list, tuple)):
-                return type(value)(described(name, part) for part in value)
-            if not isinstance(value, ndarray):
-                return value
-            position = _versions.written_after(self.kept_at or self.number, value)
-            if position is None:
-                return value
-            changed.append((name, position))
-            return Spec(value.shape, value.dtype)
-
+        since = self.kept_at or self.number
         named = zip(self.op.__signature__.parameters, self.kept, strict=True)
-        arguments = [described(name, value) for name, value in named]
-        result = described("result", self.result)
+        arguments = [_described(value, name, since, changed) for name, value in named]
+        result = _described(self.result, "result", since, changed)
         if not changed:
             return
         plain = unwrap(g)
@@ -208,7 +197,8 @@ class Step:
 
 def record(op: Op, arguments: Sequence[Any], result: Any, position: Any) -> Step | None:
     """Leave a step for `op(*arguments)`; None where no argument wants a gradient."""
-    sources = tuple(_source_of(arguments[at]) for at in op.positions)
+    followed = zip(op.positions, op.depends, strict=True)
+    sources = tuple(_source_of(arguments[at]) if depends else None for at, depends in followed)
     if not any(sources):
         return None
     read = frozenset().union(*(reads for reads, source in zip(op.reads, sources, strict=True) if source))
@@ -260,6 +250,19 @@ def written_error(what: str, used: Any, written: Any) -> AutogradError:
         if position is not None:
             lines.append(f"  {label} {_where.locate(position)}")
     return AutogradError("\n".join(lines), help="write to a copy (t.clone()), or call backward before the write")
+
+
+def _described(value: Any, name: str, since: int, changed: list[tuple[str, Any]]) -> Any:
+    """A kept value, or its Spec where it was written after step `since`; `changed` gets its name and the line."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_described(part, name, since, changed) for part in value)
+    if not isinstance(value, ndarray):
+        return value
+    position = _versions.written_after(since, value)
+    if position is None:
+        return value
+    changed.append((name, position))
+    return Spec(value.shape, value.dtype)
 
 
 def _unknown(gradient: Any) -> bool:

@@ -170,6 +170,8 @@ class Tensor(Methods):
         """Call `hook(gradient)` when this tensor's gradient is computed; what it returns, if not None, replaces it."""
         if not self._requires_grad:
             raise AutogradError("register_hook: this tensor does not require a gradient")
+        if not callable(hook):
+            raise TypeError(f"register_hook: a hook is a function of the gradient, not {type(hook).__name__}")
         if self._step is None:
             self._hooks = {} if self._hooks is None else self._hooks
             return add_hook(self._hooks, hook)
@@ -432,7 +434,7 @@ def _made(value: Any, step: Step | None, slot: Whole, part: Whole | None, op: Op
     if not isinstance(value, (np.ndarray, np.generic)):
         return value
     made = Tensor(value) if step is None else from_step(value, step, slot)
-    if value.base is None and not any(isinstance(arg, Tensor) and arg._array is value for arg in args):
+    if value.base is None and not any(given._array is value for given in tensors_in((args, *kwargs.values()))):
         return made
     return viewed(made, part, op, args, kwargs)
 
@@ -473,4 +475,4 @@ _ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_h
 
 # These know Tensor; it needs them only when it runs.
 from weft.autograd._inplace import write_out  # noqa: E402
-from weft.autograd._view import viewed  # noqa: E402
+from weft.autograd._view import tensors_in, viewed  # noqa: E402

@@ -94,7 +94,7 @@ class View(Tensor):
 def viewed(made: Tensor, slot: int | None, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """The result of an op as a view of the argument whose memory it shares, if there is one."""
     array = made._array
-    for parent in _tensors((*args, *kwargs.values()) if kwargs else args):
+    for parent in tensors_in((*args, *kwargs.values()) if kwargs else args):
         if _shares(array, parent._array):
             view = _new(View)
             view._array = array
@@ -228,9 +228,10 @@ def _put(arguments: Any, old: Any, new: Any) -> Any:
     return arguments
 
 
-def _tensors(values: Any) -> Iterator[Tensor]:
+def tensors_in(values: Any) -> Iterator[Tensor]:
+    """Every tensor among the values, in lists and tuples too."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
         elif type(value) in (list, tuple):
-            yield from _tensors(value)
+            yield from tensors_in(value)

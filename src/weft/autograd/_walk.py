@@ -99,11 +99,7 @@ class _Walk:
                 step.kept = step.result = None
             if len(gradients) == 1 and not self.checking:
                 target, found = gradients[0]
-                if (
-                    type(target) is Step
-                    and target.simple
-                    and (not waiting or waiting[0][0] > -target.number)
-                ):
+                if type(target) is Step and target.simple and (not waiting or waiting[0][0] > -target.number):
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
                     continue
             self.give_all(step, g, gradients)

@@ -42,7 +42,7 @@ class ShapeProp(Interpreter):
         try:
             result = super().run_node(n)
         except WeftError as error:
-            if error.where is not None or n.location is None:
+            if n.location is None:
                 raise
             raise type(error)(error.message, where=str(n.location), help=error.help) from None
         found = type_of(result)

@@ -7,11 +7,15 @@ from weft.nn.activation import *
 from weft.nn.attention import *
 from weft.nn.containers import *
 from weft.nn.conv import *
+from weft.nn.distance import *
 from weft.nn.dropout import *
 from weft.nn.embedding import *
+from weft.nn.instance_norm import *
 from weft.nn.linear import *
 from weft.nn.loss import *
 from weft.nn.normalization import *
+from weft.nn.padding import *
+from weft.nn.parameters import *
 from weft.nn.pooling import *
 from weft.nn.recurrent import *
 from weft.nn.serialization import *

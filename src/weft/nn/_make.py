@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft import _casting
 from weft.autograd import Parameter, Tensor
 
 Floats = np.ndarray[Any, Any]
@@ -33,5 +34,4 @@ def each(value: Any, count: int) -> tuple[Any, ...]:
 
 def check_device(device: Any) -> None:
     """Refuse devices that do not exist here."""
-    if device is not None and str(device) != "cpu":
-        raise ValueError(f"device {device!r} is not available: tensors live on the CPU")
+    _casting.check_device("nn", device)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft import ops
+from weft.errors import ShapeError
 from weft.ops.activation import (
     celu,
     elu,
@@ -134,6 +135,7 @@ __all__ = [
     "gelu",
     "glu",
     "group_norm",
+    "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -160,6 +162,8 @@ __all__ = [
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "poisson_nll_loss",
     "prelu",
     "relu",
@@ -212,6 +216,47 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> A
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Cosine of the angle between vectors along `dim`."""
     return ops.cosine_similarity(x1, x2, axis=dim, eps=eps)
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
+    """Channels turned into finer space: (*, C r², H, W) to (*, C, H r, W r)."""
+    *batch, channels, height, width = _image("pixel_shuffle", input)
+    r = upscale_factor
+    if r <= 0 or channels % (r * r):
+        raise ShapeError(f"pixel_shuffle: {channels} channels do not divide into {r} times {r}")
+    apart = ops.reshape(input, (*batch, channels // (r * r), r, r, height, width))
+    n = len(batch)
+    mixed = ops.permute_dims(apart, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
+    return ops.reshape(mixed, (*batch, channels // (r * r), height * r, width * r))
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
+    """Space turned into channels: (*, C, H r, W r) to (*, C r², H, W)."""
+    *batch, channels, height, width = _image("pixel_unshuffle", input)
+    r = downscale_factor
+    if r <= 0 or height % r or width % r:
+        raise ShapeError(f"pixel_unshuffle: {height} by {width} does not divide by {r}")
+    apart = ops.reshape(input, (*batch, channels, height // r, r, width // r, r))
+    n = len(batch)
+    mixed = ops.permute_dims(apart, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
+    return ops.reshape(mixed, (*batch, channels * r * r, height // r, width // r))
+
+
+def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Any:
+    """A random choice by logits, softened by the temperature `tau`; `hard` gives ones and zeros, and its gradient."""
+    noise = ops.random.standard_gumbel(tuple(logits.shape), logits.dtype)
+    soft = ops.softmax((logits + noise) / tau, axis=dim)
+    if not hard:
+        return soft
+    best = ops.equal(soft, ops.max(soft, axis=dim, keepdims=True))
+    return ops.stop_gradient(ops.astype(best, soft.dtype) - soft) + soft
+
+
+def _image(name: str, input: Any) -> tuple[int, ...]:
+    shape: tuple[int, ...] = tuple(input.shape)
+    if len(shape) < 3:
+        raise ShapeError(f"{name}: expected (channels, height, width) at the end, got shape {shape}")
+    return shape
 
 
 def _cast(input: Any, dtype: Any) -> Any:

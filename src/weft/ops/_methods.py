@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.ops._op import TABLE, Op
-from weft.ops._operators import Operators
+from weft._casting import wanted_dtype
+from weft.ops._op import TABLE
+from weft.ops._torch_methods import TorchMethods, axis_of, spread
 
-Dim = int  # `int` itself is a method's name below
-
-_RENAMED = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "unbiased": "correction"}
+Dim = int  # `int` and `bool` themselves are methods' names below
+Flag = bool
 
 OTHER_NAMES = {
     "absolute": "abs",
@@ -29,18 +29,28 @@ OTHER_NAMES = {
     "arcsinh": "asinh",
     "arctan": "atan",
     "arctanh": "atanh",
+    "bitwise_not": "bitwise_invert",
     "bmm": "matmul",
+    "deg2rad": "radians",
     "div": "divide",
     "eq": "equal",
     "ge": "greater_equal",
     "gt": "greater",
+    "inverse": "inv",
     "le": "less_equal",
     "lt": "less",
     "mm": "matmul",
+    "movedim": "moveaxis",
     "mul": "multiply",
+    "mv": "matmul",
     "ne": "not_equal",
     "neg": "negative",
+    "pinverse": "pinv",
+    "rad2deg": "degrees",
+    "sgn": "sign",
     "sub": "subtract",
+    "swapdims": "swapaxes",
+    "take_along_dim": "take_along_axis",
     "true_divide": "divide",
     "unbind": "unstack",
     "unsqueeze": "expand_dims",
@@ -61,7 +71,7 @@ class Size(int):
         return self._shape if dim is None else self._shape[dim]
 
 
-class Methods(Operators):
+class Methods(TorchMethods):
     """Methods of a value with `shape` and `dtype`, each one a call of ops."""
 
     __slots__ = ()
@@ -119,42 +129,34 @@ class Methods(Operators):
 
     def transpose(self, dim0: Dim, dim1: Dim) -> Any:
         """Two dimensions exchanged."""
-        order = list(range(self.ndim))
-        order[dim0], order[dim1] = order[dim1], order[dim0]
-        return TABLE["permute_dims"](self, tuple(order))
+        return TABLE["swapaxes"](self, dim0, dim1)
 
-    def permute(self, *dims: Any) -> Any:
+    def permute(self, *args: Any, dims: Any = ()) -> Any:
         """Dimensions in another order."""
-        order = _spread(dims)
-        return TABLE["permute_dims"](self, tuple(d % self.ndim for d in order))
+        return TABLE["permute_dims"](self, spread(args) or dims)
 
     def reshape(self, *shape: Any) -> Any:
         """The same elements in another shape; one dimension may be -1."""
-        return TABLE["reshape"](self, _spread(shape))
+        return TABLE["reshape"](self, spread(shape))
 
     def view(self, *shape: Any) -> Any:
         """The same elements in another shape; one dimension may be -1."""
-        return TABLE["reshape"](self, _spread(shape))
+        return TABLE["reshape"](self, spread(shape))
 
     def flatten(self, start_dim: Dim = 0, end_dim: Dim = -1) -> Any:
         """Dimensions `start_dim` to `end_dim` joined into one."""
-        shape = self.shape or (1,)
-        first, last = start_dim % len(shape), end_dim % len(shape)
-        count = 1
-        for dim in shape[first : last + 1]:
-            count = count * dim
-        return TABLE["reshape"](self, (*shape[:first], count, *shape[last + 1 :]))
+        return TABLE["flatten"](self, start_dim, end_dim)
 
     def squeeze(self, dim: Any = None, *, axis: Any = None) -> Any:
         """Dimensions of length one taken out: all of them, or those named where they have length one."""
         chosen = axis if dim is None else dim
         named = range(self.ndim) if chosen is None else chosen if isinstance(chosen, tuple) else (chosen,)
-        gone = {d % self.ndim for d in named if self.shape[d] == 1}
+        gone = {at for at in (axis_of("squeeze", self, d) for d in named) if self.shape[at] == 1}
         return TABLE["reshape"](self, tuple(size for d, size in enumerate(self.shape) if d not in gone))
 
     def expand(self, *sizes: Any) -> Any:
         """Dimensions of length one repeated to other lengths; -1 leaves a dimension as it is."""
-        wanted = _spread(sizes)
+        wanted = spread(sizes)
         extra = len(wanted) - self.ndim
         shape = tuple(self.shape[i - extra] if size == -1 and i >= extra else size for i, size in enumerate(wanted))
         return TABLE["broadcast_to"](self, shape)
@@ -179,18 +181,6 @@ class Methods(Operators):
         """Each element where the condition is true, that of `other` where it is not."""
         return TABLE["where"](condition, self, other)
 
-    def masked_fill(self, mask: Any, value: Any) -> Any:
-        """`value` where the mask is true, the element where it is not."""
-        return TABLE["where"](mask, value, self)
-
-    def index_select(self, dim: Dim, index: Any) -> Any:
-        """Elements at some indices along one dimension."""
-        return TABLE["take"](self, index, axis=dim)
-
-    def gather(self, dim: Dim, index: Any) -> Any:
-        """For each place of `index`, the element found at that index along `dim`."""
-        return TABLE["take_along_axis"](self, index, axis=dim)
-
     def contiguous(self) -> Any:
         """The value itself: how it lies in memory does not show."""
         return self
@@ -205,11 +195,14 @@ class Methods(Operators):
 
     # Dtypes
 
-    def to(self, dtype: Any) -> Any:
-        """The values in another dtype; "cpu" is where they are."""
-        if isinstance(dtype, str) and dtype == "cpu":
+    def to(
+        self, *args: Any, dtype: Any = None, device: Any = None, copy: Flag = False, non_blocking: Flag = False
+    ) -> Any:
+        """The values in another dtype, or in that of another tensor; "cpu" is where they are."""
+        wanted = wanted_dtype("to", args, dtype, device)
+        if wanted is None and not copy:
             return self
-        return TABLE["astype"](self, dtype, copy=False)
+        return TABLE["astype"](self, self.dtype if wanted is None else wanted, copy=copy)
 
     def type_as(self, other: Any) -> Any:
         """The values in the dtype of another."""
@@ -240,11 +233,6 @@ class Methods(Operators):
         return self.to(np.bool_)
 
 
-def _spread(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`f(2, 3)` and `f((2, 3))` alike."""
-    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-
-
 def _method(name: str) -> Callable[..., Any] | None:
     """The method of a name, where an op of the table provides it."""
     op = TABLE.get(OTHER_NAMES.get(name, name))
@@ -257,17 +245,10 @@ def _method(name: str) -> Callable[..., Any] | None:
     reduces = "axis" in parameters and "keepdims" in parameters
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {_renamed(op, parameters, key): value for key, value in kwargs.items()}
-        if reduces and len(args) == 2 and isinstance(args[1], bool):
+        if reduces and len(args) == 2 and isinstance(args[1], Flag):
             return op(self, args[0], keepdims=args[1], **kwargs)
         return op(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = op.__doc__
     return method
-
-
-def _renamed(op: Op, parameters: list[str], key: str) -> str:
-    other = _RENAMED.get(key, key)
-    return other if key not in parameters and other in parameters else key

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from weft._where import user_location
+from weft._where import located
 from weft.errors import NotDifferentiable, UnknownShape, WeftError
 from weft.ops._reads import RESULT, values_read
 
@@ -136,11 +136,18 @@ class Op:
             try:
                 return self.eval(*args, **kwargs)
             except Exception as error:
-                clearer = located(self.explain(error, args, kwargs))
-                if clearer is error:
+                clearer = self.explain(error, args, kwargs)
+                placed = located(clearer)
+                if placed is error:
                     raise
-                raise clearer from error
-        return handler.__weft_op__(self, args, kwargs)
+                raise placed from (error.__cause__ if clearer is error else error)
+        try:
+            return handler.__weft_op__(self, args, kwargs)
+        except WeftError as error:
+            placed = error if getattr(type(handler), "_is_proxy", False) else located(error)
+            if placed is error:
+                raise
+            raise placed from error.__cause__
 
     def renamed(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keyword arguments with torch's `dim`, `keepdim` and their like under the names the op has for them."""
@@ -162,7 +169,8 @@ class Op:
             self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
             bare = [p.replace(annotation=p.empty) for p in self.__signature__.parameters.values()]
-            raise TypeError(f"{self.name}{inspect.Signature(bare)}: {error}") from None
+            hint = "; an op gives an array: write weft.tensor(..., requires_grad=True)" * ("requires_grad" in kwargs)
+            raise TypeError(f"{self.name}{inspect.Signature(bare)}: {error}{hint}") from None
         raise AssertionError(f"{self.name}: its binder and its signature disagree")
 
     @cached_property
@@ -173,6 +181,11 @@ class Op:
         varied = [name for name, rule in zip(self.arrays, self.vjp, strict=True) if callable(rule)]
         unread = {RESULT, *varied} if self.linear else set()
         return tuple(values_read(rule, parameters) - unread for rule in self.vjp)
+
+    @cached_property
+    def depends(self) -> tuple[bool, ...]:
+        """For each array parameter, whether the result depends on its values: not on its shape and dtype alone."""
+        return tuple(rule is not independent for rule in self.vjp)
 
     @cached_property
     def array_rules(self) -> Rules:
@@ -272,6 +285,11 @@ def no_gradient(reason: str) -> NotDifferentiable:
     return NotDifferentiable(reason)
 
 
+def independent(*_: Any) -> int:
+    """Stand in for a derivative rule where only the shape and dtype of the argument count: the derivative is 0."""
+    return 0
+
+
 def op_of(function: Any) -> Op | None:
     """The op that means the same as `function`: itself, a NumPy function, a function of `operator`; None otherwise."""
     if isinstance(function, Op):
@@ -325,17 +343,6 @@ def _register(op: Op) -> None:
     _ops[op.name] = op
     for function in op.numpy:
         alias(function, op)
-
-
-def located(error: Exception) -> Exception:
-    """An error of weft's own with the line of the user's program that was running, unless it names one."""
-    if not isinstance(error, WeftError) or error.where is not None:
-        return error
-    place = user_location()
-    if place is None or not place.text:
-        return error
-    made = type(error)(error.message, where=str(place), help=error.help)
-    return made.with_traceback(error.__traceback__)
 
 
 def _fixed_count(signature: inspect.Signature) -> int | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ops._families import composite, op, pointwise_dtype
-from weft.ops._op import TABLE, answers
+from weft.ops._op import TABLE, answers, independent
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, shape_of, size_of
 from weft.ops.dtypes import astype
 
@@ -43,6 +43,13 @@ def _cpu(name: str, device: Any) -> None:
         raise ValueError(f"{name}: expected device None or 'cpu', got {device!r}")
 
 
+def _told(name: str, shape: Any, dtype: Any, device: Any) -> None:
+    """Refuse another device, and sizes given one by one, as torch takes them."""
+    _cpu(name, device)
+    if isinstance(dtype, (int, np.integer)):
+        raise TypeError(f"{name}: the shape is one argument, and {dtype} is no dtype; write {name}(({shape}, {dtype}))")
+
+
 def _dims(shape: Any) -> Shape:
     return tuple(shape) if isinstance(shape, Iterable) else (shape,)
 
@@ -59,29 +66,24 @@ def _like_spec(x: Any, *rest: Any) -> Spec:
     return Spec(shape_of(x), dtype_of(x) if dtype is None else dtype)
 
 
-def _independent(*_: Any) -> int:
-    """Only the shape is taken from the argument, so the derivative is 0."""
-    return 0
-
-
 @op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.zeros,))
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of zeros."""
-    _cpu("zeros", device)
+    _told("zeros", shape, dtype, device)
     return np.zeros(shape, np.float64 if dtype is None else dtype)
 
 
 @op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.ones,))
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of ones."""
-    _cpu("ones", device)
+    _told("ones", shape, dtype, device)
     return np.ones(shape, np.float64 if dtype is None else dtype)
 
 
 @op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.empty,))
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array whose elements are whatever was in memory."""
-    _cpu("empty", device)
+    _told("empty", shape, dtype, device)
     return np.empty(shape, np.float64 if dtype is None else dtype)
 
 
@@ -97,21 +99,21 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     return np.full(shape, fill_value, dtype)
 
 
-@op(arrays=("x",), vjp=_independent, infer=_like_spec, numpy=(np.zeros_like,))
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.zeros_like,))
 def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of zeros in the shape and dtype of another."""
     _cpu("zeros_like", device)
     return np.zeros_like(x, dtype)
 
 
-@op(arrays=("x",), vjp=_independent, infer=_like_spec, numpy=(np.ones_like,))
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.ones_like,))
 def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of ones in the shape and dtype of another."""
     _cpu("ones_like", device)
     return np.ones_like(x, dtype)
 
 
-@op(arrays=("x",), vjp=_independent, infer=_like_spec, numpy=(np.empty_like,))
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.empty_like,))
 def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array in the shape and dtype of another whose elements are whatever was in memory."""
     _cpu("empty_like", device)
@@ -120,7 +122,7 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
 
 @op(
     arrays=("x", "fill_value"),
-    vjp=(_independent, lambda g, y, x, fill_value, dtype, device: g),
+    vjp=(independent, lambda g, y, x, fill_value, dtype, device: g),
     infer=_like_spec,
     numpy=(np.full_like,),
 )

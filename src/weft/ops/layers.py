@@ -44,7 +44,7 @@ def _linear_spec(input: Any, weight: Any, bias: Any) -> Spec:
     if not shape or len(features) not in (1, 2) or shape[-1] != features[-1]:
         raise ShapeError(
             f"linear: input {shape} and weight {features} must end in the same size",
-            help="the weight is (features out, features in)",
+            help="the weight is (features out, features in); a layer's in_features is the input's last dimension",
         )
     made = (*shape[:-1], *features[:-1])
     if bias is not None and broadcast_shapes("linear", made, shape_of(bias)) != made:

@@ -18,7 +18,7 @@ from weft.ops import _samplers, _words
 from weft.ops._drawing import RandomOp
 from weft.ops._families import _doc
 from weft.ops._matrices import put_in
-from weft.ops._op import TABLE, Rules, no_gradient
+from weft.ops._op import TABLE, Rules, independent, no_gradient
 from weft.ops._parameters import (
     as_dtype,
     counted,
@@ -194,18 +194,13 @@ def _like_spec(x: Any, dtype: Any, generator: Any) -> Spec:
     return Spec(shape_of(x), float_dtype("a random array like another", dtype_of(x) if dtype is None else dtype))
 
 
-def _independent(*_: Any) -> int:
-    """Only the shape is taken from the argument, so the derivative is 0."""
-    return 0
-
-
-@drawing(arrays=("x",), vjp=_independent, infer=_like_spec)
+@drawing(arrays=("x",), vjp=independent, infer=_like_spec)
 def rand_like(x: Any, /, dtype: Any = None, *, generator: Any = None) -> Any:
     """Numbers drawn evenly from [0, 1) in the shape and dtype of another array."""
     return standard_uniform.eval(shape_of(x), _like_spec(x, dtype, generator).dtype, generator=generator)
 
 
-@drawing(arrays=("x",), vjp=_independent, infer=_like_spec)
+@drawing(arrays=("x",), vjp=independent, infer=_like_spec)
 def randn_like(x: Any, /, dtype: Any = None, *, generator: Any = None) -> Any:
     """Standard normal numbers in the shape and dtype of another array."""
     return standard_normal.eval(shape_of(x), _like_spec(x, dtype, generator).dtype, generator=generator)

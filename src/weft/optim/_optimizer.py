@@ -120,7 +120,10 @@ class Optimizer:
         if isinstance(params, (set, frozenset)):
             raise TypeError(f"{self._name}: a set has no order, and state is kept by position; give a list")
         if isinstance(params, Mapping) or not isinstance(params, Iterable):
-            raise TypeError(f"{self._name}: params is an iterable of tensors or dicts, got {type(params).__name__}")
+            how = "; write model.parameters()" if callable(params) else ""
+            raise TypeError(
+                f"{self._name}: params is an iterable of tensors or dicts, got {type(params).__name__}{how}"
+            )
         return list(params)
 
     def _named(self, pairs: list[Any]) -> tuple[list[str], list[Any]]:
