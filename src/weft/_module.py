@@ -21,7 +21,8 @@ import numpy as np
 from weft import _hooks
 from weft._casting import check_device, wanted_dtype
 from weft._hooks import HookHandle, add_hook
-from weft._state import LoadReport, as_array, fill, misfit, mismatch_message
+from weft._state import LoadReport, fill, misfit, mismatch_message
+from weft._state import as_array as as_array
 from weft._tracing import current_tracer
 from weft._where import located
 from weft.errors import StateError, WeftError

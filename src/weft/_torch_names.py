@@ -85,7 +85,7 @@ def as_tensor(data: Any, dtype: npt.DTypeLike | None = None, device: Any = None)
     """
     check_device("as_tensor", device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)  # type: ignore[no-any-return]  # ops are untyped
+        return data if dtype is None else data.to(dtype)
     return Tensor(data, dtype) if isinstance(data, np.ndarray) else tensor(data, dtype)
 
 

@@ -433,6 +433,9 @@ EXAMPLES |= {
     "TransformerEncoder": (nn.TransformerEncoderLayer(4, 2, 8), 2),
     "TransformerDecoder": (nn.TransformerDecoderLayer(4, 2, 8), 2),
 }
+EXAMPLES |= {"Unflatten": (1, (2, 3)), "Fold": ((4, 5), 2), "Unfold": ((2, 3),)}
+EXAMPLES |= dict.fromkeys(("PixelShuffle", "PixelUnshuffle"), (2,))
+EXAMPLES |= dict.fromkeys(("Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"), (None, 2))
 EXAMPLES |= {"Threshold": (0.1, 20.0), "Softmax": (-1,), "Softmin": (-1,), "LogSoftmax": (-1,)}
 
 
@@ -443,8 +446,10 @@ def test_every_layer_comes_back(name: str, tmp_path: Path) -> None:
     args: tuple[Any, ...] = EXAMPLES.get(short, ())
     if "Conv" in short:
         args = (2, 4, 3)
-    elif "Norm" in short and short.startswith("Batch"):
+    elif "Norm" in short and short.startswith(("Batch", "Instance")):
         args = (4,)
+    elif "Pad" in short:
+        args = (1, 2.5) if short.startswith("Constant") else (1,)
     elif "Pool" in short:
         args = (2,)
     layer = cls(*args)

@@ -1,4 +1,4 @@
-"""Layers for shapes, padding, distances and instances of `weft.nn` against `torch.nn`: state, values, gradients, text."""
+"""Layers for shapes, padding, distances and instances against `torch.nn`: state, values, gradients, text."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def lbfgs(lib: Any, run: Run) -> None:
     for line_search in (None, "strong_wolfe"):
         optimizer = lib.optim.LBFGS(model.parameters(), lr=0.5, max_iter=5, history_size=4, line_search_fn=line_search)
 
-        def closure() -> Any:
+        def closure(optimizer: Any = optimizer) -> Any:
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(model(x), y)
             loss.backward()

@@ -4,7 +4,7 @@ import numpy as np
 from cases import case, integers, normal
 
 X, Y, B = normal(3, 4), normal(3, 4, seed=1), normal(2, 3, 4)
-I, J = np.array([[0, 2], [2, 1], [1, 0]]), np.array([2, 0])
+INDEX, J = np.array([[0, 2], [2, 1], [1, 0]]), np.array([2, 0])
 
 
 def ref_gather(x, dim, index):
@@ -52,18 +52,18 @@ def ref_diag_embed(x, offset=0, dim1=-2, dim2=-1):
     return np.moveaxis(np.reshape(rows, (*x.shape[:-1], *rows[0].shape)), (-2, -1), (dim1, dim2))
 
 
-case("gather", X, 1, I, ref=ref_gather)
-case("gather", X, 0, I, ref=ref_gather)
-case("gather", X, -1, I[:2], ref=ref_gather)
-case("gather", X, 0, I[:1], ref=ref_gather)
+case("gather", X, 1, INDEX, ref=ref_gather)
+case("gather", X, 0, INDEX, ref=ref_gather)
+case("gather", X, -1, INDEX[:2], ref=ref_gather)
+case("gather", X, 0, INDEX[:1], ref=ref_gather)
 case("gather", normal(4), 0, np.array([3, 3, 0, 1, 1]), ref=ref_gather)
-case("gather", normal(3, 4, dtype=complex), 1, I, ref=ref_gather)
-case("gather", integers(0, 9, 3, 4), 1, I, ref=ref_gather)
-case("scatter", X, 1, I, Y, ref=ref_scatter)
-case("scatter", X, 0, I[:2], Y, ref=ref_scatter)
-case("scatter", X, 1, I[:1], 2.5, ref=ref_scatter)
+case("gather", normal(3, 4, dtype=complex), 1, INDEX, ref=ref_gather)
+case("gather", integers(0, 9, 3, 4), 1, INDEX, ref=ref_gather)
+case("scatter", X, 1, INDEX, Y, ref=ref_scatter)
+case("scatter", X, 0, INDEX[:2], Y, ref=ref_scatter)
+case("scatter", X, 1, INDEX[:1], 2.5, ref=ref_scatter)
 case("scatter", normal(4), 0, J, normal(2), ref=ref_scatter)
-case("scatter", integers(0, 9, 3, 4), 1, I, 7, ref=ref_scatter)
+case("scatter", integers(0, 9, 3, 4), 1, INDEX, 7, ref=ref_scatter)
 case("index_select", X, 0, J, ref=lambda x, dim, index: np.take(x, index, dim))
 case("index_select", B, -1, J, ref=lambda x, dim, index: np.take(x, index, dim))
 case("index_select", X, 1, np.array(3), ref=lambda x, dim, index: np.take(x, [index], dim))

@@ -112,6 +112,6 @@ def test_no_gradient_says_why() -> None:
         gradients(weft.unique_values(x), [x])
     c = Traced(np.array(1.0))
     with pytest.raises(
-        NotDifferentiable, match="pad: constant_values in a list or tuple\n  (at .*\n  )?help: give them as one array"
+        NotDifferentiable, match=r"pad: constant_values in a list or tuple\n  (at .*\n  )?help: give them as one array"
     ):
         gradients(weft.pad(x, 1, constant_values=(c, 2.0)), [c])

@@ -149,4 +149,5 @@ def test_one_hot_of_unknown_size() -> None:
 def test_help_says_what_to_do() -> None:
     with pytest.raises(WeftError) as caught:
         weft.linear(normal(2, 3), normal(3, 4))
-    assert caught.value.help == "the weight is (features out, features in)"
+    assert caught.value.help is not None
+    assert caught.value.help.startswith("the weight is (features out, features in); a layer's in_features")

@@ -255,7 +255,12 @@ class Tensor(Methods):
         return weft
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._array.__dlpack__(**kwargs)
+        array = self._array
+        if any(stride < 0 for stride in array.strides):  # which not everyone can take: torch ends the process
+            if kwargs.get("copy") is False:
+                raise BufferError("a tensor in reverse order cannot be given away without a copy")
+            array = array.copy()
+        return array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()

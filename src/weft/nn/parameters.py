@@ -33,7 +33,7 @@ class _Parameters(Module):
 
 
 class ParameterList(_Parameters):
-    """A list of parameters, under the names "0", "1", …
+    """A list of parameters, under the names "0", "1" and so on.
 
     >>> import weft
     >>> held = ParameterList([weft.nn.Parameter([1.0, 2.0]), weft.nn.Parameter([[3.0]])])
@@ -121,7 +121,7 @@ class ParameterDict(_Parameters):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of a name, or a default."""
-        return self[key] if key in self else default
+        return self[key] if key in self._parameters else default
 
     def pop(self, key: str) -> Any:
         """Take a parameter out and return it."""

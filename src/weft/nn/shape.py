@@ -1,4 +1,4 @@
-"""Layers that only move values: into other shapes, between channels and space, in and out of windows, to other sizes."""
+"""Layers that only move values: to other shapes and sizes, between channels and space, in and out of windows."""
 
 from __future__ import annotations
 

@@ -135,13 +135,13 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     at = normalize_axis("tensor_split", dim, len(shape_of(x)))
     given = dims("tensor_split", indices_or_sections)
     if isinstance(indices_or_sections, (tuple, list)) or len(given) != 1:
-        return split(x, given, at)  # type: ignore[no-any-return]  # ops are untyped
+        return split(x, given, at)
     (sections,) = given
     if sections <= 0:
         raise ShapeError(f"tensor_split: expected a positive number of sections, got {sections}")
     size, larger = divmod(shape_of(x)[at], sections)
     cuts = [i * size + min(i, larger) for i in range(1, sections)]
-    return split(x, cuts, at)  # type: ignore[no-any-return]  # as above
+    return split(x, cuts, at)
 
 
 @composite()
