@@ -136,7 +136,26 @@ def by_numpy(x: Any, w: Any) -> Any:
     return y.cos()
 
 
-PROGRAMS = [item, item_by_mask, item_by_integers, augmented, augmented_item, methods, by_itself, through_a_view]
+def recurrence(x: Any, w: Any) -> Any:
+    out = weft.tensor(np.zeros((4, 3)))
+    out[0] = x[0]
+    for i in range(1, 4):
+        out[i] = (out[i - 1] * w[0]).sin() + out[i - 1, 0] * out[0, 1]
+    flat = weft.tensor(np.ones(5))
+    for i in range(2, 5):
+        flat[i] = flat[i - 1] * flat[i - 2] * x[1, 0]
+    return out.sum() * flat
+
+
+def disjoint_parts(x: Any, w: Any) -> Any:
+    y = base(x)
+    product = y[:, ::2] * y[0, 1]
+    y.reshape(-1)[4] = w[0, 0]
+    y[1:, 1:2] *= w[1, 1]
+    return product.sum() * y
+
+
+PROGRAMS = [recurrence, disjoint_parts, item, item_by_mask, item_by_integers, augmented, augmented_item, methods, by_itself, through_a_view]
 PROGRAMS += [through_views_of_views, seen_by_other_views, through_one_of_several, into_zeros, whole, rows, by_numpy]
 X, W = np.random.default_rng(5).uniform(0.4, 1.6, (2, 2, 3))
 
@@ -509,3 +528,49 @@ def test_a_write_of_another_precision_has_a_gradient_of_its_own() -> None:
     y.register_hook(lambda g: seen.append(g.dtype))
     y.sum().backward()
     assert seen == [np.float32] and x.grad.dtype == np.float32 and w.grad.dtype == np.float64
+
+
+@pytest.mark.parametrize("key", [1, -2, np.int64(1)])
+def test_one_element_is_a_view(key: Any) -> None:
+    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    y[key].mul_(x[0])
+    assert tensor([[1, 2], [3, 4]])[1, 0].item() == 3 and tensor([5.0])[0].shape == ()
+    (y * y).sum().backward()
+    assert y.tolist() == [1.0, 2.0, 3.0] and x.grad.tolist() == [2.0 + 8.0, 4.0, 6.0]
+    plain = tensor([[1, 2], [3, 4]])
+    plain[0, 1].zero_()
+    assert plain.tolist() == [[1, 0], [3, 4]]
+    for each in plain[1]:
+        each += 1
+    assert plain.tolist() == [[1, 0], [4, 5]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+def test_only_the_part_that_was_written_counts(dtype: Any) -> None:
+    y = tensor(np.ones((4, 5), dtype), requires_grad=True) * 1
+    beside, across, inside = y[:, :2] * y[:, :2], y[::-1, 3] * y[:, 4], y.T[1:3, 2] * y[1, 1]
+    y[np.array([0, 2]), 2] = 3  # by integers, which give no view
+    beside.sum().real.backward(retain_graph=True)
+    across.sum().real.backward(retain_graph=True)
+    with pytest.raises(AutogradError, match="written in place") as error:
+        inside.sum().real.backward(retain_graph=True)
+    assert f":{line_of('by integers, which give no view')}: " in str(error.value)
+    y[y.real > 2] = 0
+    across.sum().real.backward(retain_graph=True)
+    y += 1
+    with pytest.raises(AutogradError, match="written in place"):
+        across.sum().real.backward()
+
+
+def test_lines_that_write_are_told_apart() -> None:
+    y = tensor(np.ones(6), requires_grad=True) * 1
+    squares = [y[i : i + 1] * y[i : i + 1] for i in range(3)]
+    for _ in range(3):
+        y[0] = 2.0  # the first line
+        y[1] = 3.0  # the second line
+    for i, line in enumerate(["the first line", "the second line"]):
+        with pytest.raises(AutogradError) as error:
+            squares[i].sum().backward()
+        assert re.search(rf"written at .*:{line_of(line)}: ", str(error.value))
+    squares[2].sum().backward()

@@ -68,6 +68,10 @@ def install() -> None:
 
 
 def _getitem(self: Tensor, key: Any) -> Any:
+    array = self._array
+    whole = key if type(key) is tuple else (key,)
+    if len(whole) == array.ndim and all(type(part) is int or isinstance(part, np.integer) for part in whole):
+        key = (*whole, ...)  # a view of one element, where NumPy would make a number of it
     return _call(TABLE["getitem"], self, key)
 
 

@@ -161,7 +161,7 @@ def set_item(self: Tensor, key: Any, value: Any) -> None:
         step = record(op, (_shadow(self, False), key, value), self._array, position)
         assert step is not None, "a write is recorded where an argument requires its gradient"
         adopt(self, step, 0, position)
-    _versions.mark(self._array, position)
+    _versions.mark(self._array, position, unwrap(key))
 
 
 def write_out(outs: Sequence[Any], op: Op, inputs: Sequence[Any]) -> Any:
