@@ -56,7 +56,7 @@ def _step(lib: Any, optim: Any, make: Any) -> Callable[[], None]:
     x, t = lib.tensor(X), lib.tensor(T)
 
     def step() -> None:
-        model.zero_grad()
+        (model if optimiser is None else optimiser).zero_grad()
         nn.functional.cross_entropy(model(x), t).backward()
         if optimiser is not None:
             optimiser.step()

@@ -19,10 +19,11 @@ from weft.ops._torch_methods import spread
 
 # fmt: off
 __all__ = [
-    "amax", "amin", "as_tensor", "bmm", "broadcast_tensors", "cat", "clamp", "deg2rad", "div", "double", "eq", "float",
-    "from_numpy", "ge", "gt", "half", "int", "is_complex", "is_floating_point", "is_grad_enabled", "is_tensor", "le",
-    "long", "lt", "mm", "movedim", "mul", "mv", "ne", "neg", "numel", "permute", "rad2deg", "short", "sub", "swapdims",
-    "t", "take_along_dim", "tril_indices", "triu_indices", "true_divide", "unbind", "unsqueeze",
+    "amax", "amin", "as_tensor", "bmm", "broadcast_tensors", "cat", "clamp", "cuda", "deg2rad", "device", "div",
+    "double", "eq", "float", "from_numpy", "ge", "gt", "half", "int", "is_complex", "is_floating_point",
+    "is_grad_enabled", "is_tensor", "le", "long", "lt", "mm", "movedim", "mul", "mv", "ne", "neg", "numel",
+    "permute", "rad2deg", "short", "sub", "swapdims", "t", "take_along_dim", "tril_indices", "triu_indices",
+    "true_divide", "unbind", "unsqueeze",
 ]
 # fmt: on
 
@@ -40,6 +41,25 @@ unsqueeze, unbind = ops.expand_dims, ops.unstack
 movedim, swapdims, permute = ops.moveaxis, ops.swapaxes, ops.permute_dims
 broadcast_tensors = ops.broadcast_arrays
 take_along_dim = ops.take_along_axis
+
+
+class cuda:
+    """There is none: `cuda.is_available()` says so."""
+
+    @staticmethod
+    def is_available() -> bool:
+        """Always false."""
+        return False
+
+
+def device(type: Any = "cpu") -> str:
+    """The name of the one device there is; another is refused.
+
+    >>> device("cuda" if cuda.is_available() else "cpu")
+    'cpu'
+    """
+    check_device("device", type)
+    return "cpu"
 
 
 def t(x: Any) -> Any:

@@ -155,7 +155,8 @@ def disjoint_parts(x: Any, w: Any) -> Any:
     return product.sum() * y
 
 
-PROGRAMS = [recurrence, disjoint_parts, item, item_by_mask, item_by_integers, augmented, augmented_item, methods, by_itself, through_a_view]
+PROGRAMS = [recurrence, disjoint_parts, item, item_by_mask, item_by_integers, augmented, augmented_item, methods]
+PROGRAMS += [by_itself, through_a_view]
 PROGRAMS += [through_views_of_views, seen_by_other_views, through_one_of_several, into_zeros, whole, rows, by_numpy]
 X, W = np.random.default_rng(5).uniform(0.4, 1.6, (2, 2, 3))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from alike import RANDOM, TOLERANCE, Fixed, compare, normal, pair, spread_alike, unit
+from test_more_layers import CASES as MORE
 
 import weft
 from weft import nn
@@ -145,11 +146,12 @@ def bare(module: Any) -> str:
 
 
 def test_every_layer_is_compared() -> None:
-    here = {name for name, *_ in CASES}
+    here = {name for name, *_ in [*CASES, *MORE]}
     for path in Path(__file__).parent.glob("test_*.py"):
         here |= set(re.findall(r'(?:pair|both)\("([A-Z]\w+)", ', path.read_text(encoding="utf-8")))
     layers = {name for name, value in vars(nn).items() if isinstance(value, type) and issubclass(value, nn.Module)}
-    assert layers - here == {"Module", "Sequential", "ModuleList", "ModuleDict"}, "containers are compared in a model"
+    containers = {"Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"}
+    assert layers - here == containers, "containers are compared in a model"
 
 
 def test_pooling_indices() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import io
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -496,13 +496,8 @@ def in_place_activations(lib: Any, run: Run) -> None:
 def pickled_model(lib: Any, run: Run) -> None:
     nn = lib.nn
     model = run.model(nn.Sequential(nn.Linear(3, 3), nn.Softsign(), nn.Linear(3, 1)))
-    import pickle
-
-    stored = io.BytesIO()
-    pickle.dump(model.state_dict(), stored)
-    stored.seek(0)
     again = nn.Sequential(nn.Linear(3, 3), nn.Softsign(), nn.Linear(3, 1)).double()
-    again.load_state_dict(pickle.load(stored))
+    again.load_state_dict(pickle.loads(pickle.dumps(model.state_dict())))
     run.models.append(again)
     x, y = run.normal(4, 3), run.normal(4, 1)
     run.train(lib.optim.SGD(again.parameters(), lr=0.1), lambda: nn.functional.mse_loss(again(x), y))

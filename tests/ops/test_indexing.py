@@ -150,7 +150,9 @@ def test_traced_values_in_a_key() -> None:
 
 def test_size_of_a_computed_mask_or_slice_is_unknown() -> None:
     x = weft.spec((3, 4))
-    with pytest.raises(UnknownShape, match=r"getitem: how many elements a mask selects .*\n  (at .*\n  )?help: weft.where"):
+    with pytest.raises(
+        UnknownShape, match=r"getitem: how many elements a mask selects .*\n  (at .*\n  )?help: weft.where"
+    ):
         x[weft.spec((3, 4), bool)]
     with pytest.raises(UnknownShape, match=r"getitem: the size of a slice with a computed bound"):
         x[weft.spec((), "int64") :]

@@ -1,4 +1,4 @@
-"""Gradient clipping, and all parameters as one vector, under the names of `torch.nn.utils`.
+"""Gradient clipping, all parameters as one vector, padded sequences (`rnn`), under the names of `torch.nn.utils`.
 
 Gradients are replaced by new arrays rather than written over: two gradients may share their memory.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.autograd import Tensor
+from weft.nn import _padded as rnn
 from weft.ops import concat, reshape
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
     "parameters_to_vector",
+    "rnn",
     "vector_to_parameters",
 ]
 

@@ -88,9 +88,8 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         y = np.matmul(x, w.T)
     if bias is None:
         return y
-    if y.ndim and np.result_type(y, bias) == y.dtype and np.broadcast_shapes(y.shape, np.shape(bias)) == y.shape:
-        return np.add(y, bias, out=y)
-    return y + bias
+    b = np.asarray(bias)
+    return np.add(y, b, out=y if b.dtype == y.dtype and y.shape[y.ndim - b.ndim :] == b.shape else None)
 
 
 @composite(arrays=("input1", "input2", "weight", "bias"))
