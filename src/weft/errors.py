@@ -64,7 +64,16 @@ class FileError(WeftError, ValueError):
 
 
 class AutogradError(WeftError, RuntimeError):
-    """A gradient that cannot be computed: no tape, freed values, values changed since, or NaN where that is checked."""
+    """A gradient that cannot be computed: no tape, freed values, values changed since, or NaN where that is checked.
+
+    It names the line of the program that asked, unless it names others; `where=""` says that it does.
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, help: str | None = None) -> None:
+        from weft._where import user_location
+
+        place = user_location() if where is None else None
+        super().__init__(message, where=str(place) if place is not None and place.text else where, help=help)
 
 
 class WorkerError(WeftError, RuntimeError):

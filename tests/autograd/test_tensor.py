@@ -11,6 +11,7 @@ import pytest
 
 import weft
 from weft.autograd import Parameter, Tensor, tensor
+from weft.errors import AutogradError
 from weft.ops import TABLE
 
 A = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
@@ -235,3 +236,14 @@ def test_spec_has_the_methods_too() -> None:
     assert spec.relu().sum(dim=1, keepdim=True) == weft.spec((2, 1), "float32")
     assert spec.view(-1).long() == weft.spec(6, "int64") and spec.size(0) == 2 and spec.size == 6
     assert tensor(A) @ weft.spec((3, 5)) == weft.spec((2, 5))
+
+
+def test_forgetting_and_retaining() -> None:
+    x = tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    assert not y.retains_grad
+    y.retain_grad()
+    assert y.retains_grad and not (x * 2).retains_grad and not x.retains_grad
+    assert y.detach_() is y and y.is_leaf and not y.requires_grad and y.grad_fn is None
+    with pytest.raises(AutogradError, match="a view cannot forget"):
+        (x * 2)[:1].detach_()

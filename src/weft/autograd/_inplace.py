@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from weft._where import user_position
+from weft._where import located, user_position
 from weft.autograd import _versions
 from weft.autograd._mode import no_grad, recording
 from weft.errors import AutogradError, DtypeError, ShapeError
@@ -156,7 +156,7 @@ def set_item(self: Tensor, key: Any, value: Any) -> None:
     try:
         assign(self._array, unwrap(key), unwrap(value))
     except Exception as error:
-        raise op.explain(error, unwrap((self, key, value)), {}) from error
+        raise located(op.explain(error, unwrap((self, key, value)), {})) from error
     if records:
         step = record(op, (_shadow(self, False), key, value), self._array, position)
         assert step is not None, "a write is recorded where an argument requires its gradient"
@@ -222,22 +222,19 @@ def _writable(self: Tensor, values: Any) -> bool:
     if not recording.get() or not (wants(values) or any(one._requires_grad for one in lineage(self))):
         return False
     if self.dtype.kind not in "fc":
-        raise DtypeError(
-            f"a tensor of {self.dtype} cannot hold a value that requires its gradient",
-            help="make the tensor of a floating-point dtype, or write value.detach()",
-        )
+        message = f"a tensor of {self.dtype} cannot hold a value that requires its gradient"
+        raise located(DtypeError(message, help="make the tensor of a floating-point dtype, or write value.detach()"))
     check_lineage(self)
     return True
 
 
 def _fits(self: Tensor, result: Any, name: str) -> None:
     if result.shape != self.shape:
-        raise ShapeError(f"{name}: the result of shape {result.shape} does not fit into a tensor of shape {self.shape}")
+        message = f"{name}: the result of shape {result.shape} does not fit into a tensor of shape {self.shape}"
+        raise located(ShapeError(message))
     if not np.can_cast(result.dtype, self.dtype, "same_kind"):
-        raise DtypeError(
-            f"{name}: the result of {result.dtype} does not fit into a tensor of {self.dtype}",
-            help="convert the tensor first, for example with .double()",
-        )
+        message = f"{name}: the result of {result.dtype} does not fit into a tensor of {self.dtype}"
+        raise located(DtypeError(message, help="convert the tensor first, for example with .double()"))
 
 
 def _shadow(self: Tensor, copied: bool) -> Tensor:

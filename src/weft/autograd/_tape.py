@@ -249,7 +249,9 @@ def written_error(what: str, used: Any, written: Any) -> AutogradError:
     for label, position in (("used at", used), ("written at", written)):
         if position is not None:
             lines.append(f"  {label} {_where.locate(position)}")
-    return AutogradError("\n".join(lines), help="write to a copy (t.clone()), or call backward before the write")
+    return AutogradError(
+        "\n".join(lines), where="", help="write to a copy (t.clone()), or call backward before the write"
+    )
 
 
 def _described(value: Any, name: str, since: int, changed: list[tuple[str, Any]]) -> Any:

@@ -117,6 +117,13 @@ class Tensor(Methods):
         """The same values, sharing memory, without a derivative."""
         return Tensor(self._array)
 
+    def detach_(self) -> Tensor:
+        """Forget where the values came from; the tensor becomes a leaf."""
+        if self._kind() is not type(self):
+            raise AutogradError("a view cannot forget what it is a view of", help="use t.detach()")
+        self._step, self._slot, self._requires_grad = None, 0, False
+        return self
+
     def _mark_written(self) -> None:
         """Say that the values in memory were changed behind the tape's back."""
         _versions.mark(self._array, user_position(sys._getframe(1)))
@@ -185,6 +192,12 @@ class Tensor(Methods):
         if self._step is not None:
             self._step.retained = {} if self._step.retained is None else self._step.retained
             self._step.retained[self._slot] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> Flag:
+        """Whether `.grad` of this computed tensor will be kept."""
+        retained = None if self._step is None else (self._step.retained or {}).get(self._slot)
+        return retained is not None and retained() is self
 
     def _source(self) -> Source:
         """Where the tape says this value came from."""
