@@ -61,13 +61,13 @@ def against_torch() -> list[Row]:
             forward[library] = lambda p=program, lib=lib, x=x, c=c: p(lib, x, c)
             record[library] = lambda p=program, lib=lib, x=leaf, c=c: p(lib, x, c)
             both[library] = lambda p=program, lib=lib, x=leaf, c=c: _back(p, lib, x, c)
-        times = side_by_side(forward, rounds=15, calls=20)
+        times = side_by_side(forward, rounds=40, calls=5)
         beyond = (times["weft"] - times["numpy"]) / OPS * 1e6
         target = f"<= {BEYOND_NUMPY} µs"
         peer = f"{times['numpy'] / OPS * 1e6:.2f} µs (NumPy)"
         rows.append(Row(f"{name}: forward", _each(times), peer, f"+{beyond:.2f} µs", target, beyond <= BEYOND_NUMPY))
-        rows.append(_versus(f"{name}: forward, recorded", side_by_side(record, rounds=15, calls=20)))
-        rows.append(_versus(f"{name}: forward and backward", side_by_side(both, rounds=15, calls=10)))
+        rows.append(_versus(f"{name}: forward, recorded", side_by_side(record, rounds=40, calls=5)))
+        rows.append(_versus(f"{name}: forward and backward", side_by_side(both, rounds=40, calls=5)))
     return rows
 
 

@@ -227,13 +227,13 @@ def _unary(op: Op) -> Callable[..., Any]:
     usual = isinstance(evaluate, np.ufunc) and callable(op.vjp[0])
     result_read: bool | None = None  # worked out when it is first needed
 
-    def method(*args: Any, **kwargs: Any) -> Any:
+    def method(*args: Any) -> Any:
         nonlocal result_read
-        if kwargs or len(args) != 1:
-            return op.dispatch(args, kwargs)
+        if len(args) != 1:
+            return op.dispatch(args, {})
         (self,) = args
         if type(self) is not Tensor and type(self) not in _TENSORS:
-            return op.dispatch(args, kwargs)
+            return op.dispatch(args, {})
         array = self._array
         try:
             result = evaluate(array)
