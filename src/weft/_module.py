@@ -21,7 +21,7 @@ import numpy as np
 from weft import _hooks
 from weft._casting import check_device, wanted_dtype
 from weft._hooks import HookHandle, add_hook
-from weft._state import LoadReport, fill, misfit, mismatch_message
+from weft._state import LoadReport, check_mapping, fill, misfit, mismatch_message
 from weft._state import as_array as as_array
 from weft._tracing import current_tracer
 from weft._where import located
@@ -325,6 +325,7 @@ class Module:
         What does not fit is reported all at once, and then nothing is changed. With `strict=False` names that are
         missing or unexpected are returned instead; a shape that differs is an error even then.
         """
+        check_mapping(state_dict)
         places = {}
         for path, module in self.named_modules(remove_duplicate=False):
             for kind in ("_parameters", "_buffers"):

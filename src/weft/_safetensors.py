@@ -7,6 +7,8 @@ is checked against the real size of the file before memory is asked for; what is
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import math
 import os
@@ -40,7 +42,17 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
     "BOOL": np.dtype("?"),
 }
+_BFLOAT16 = "BF16"  # the upper half of a float32; NumPy has no such dtype, so it is read as float32, never written
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+# How files that are taken for safetensors files begin, and what they are.
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive, as torch.save and numpy.savez write",
+    b"\x80": "a pickle",
+    b"\x93NUMPY": "an array that numpy.save wrote",
+}
+_ABANDONED = 3600.0  # seconds after which nobody is still writing a file
 
 
 class Entry(NamedTuple):
@@ -51,6 +63,7 @@ class Entry(NamedTuple):
     shape: tuple[int, ...]
     begin: int
     end: int
+    is_bfloat16: bool
 
 
 def write(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
@@ -63,8 +76,10 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: M
     final = Path(os.path.realpath(path))
     if final.is_dir():
         raise IsADirectoryError(f"{os.fspath(path)} is a folder")
+    if not final.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {os.fspath(path)}: there is no folder {final.parent}")
     # Opened directly, and not through tempfile, so that the file gets the permissions any new file would.
-    partial = final.with_name(f".{final.name[:64]}.{secrets.token_hex(8)}.tmp")
+    partial = final.with_name(f"{_prefix(final)}{secrets.token_hex(8)}.tmp")
     try:
         with open(partial, "xb") as file:
             file.write(len(header).to_bytes(8, "little"))
@@ -76,6 +91,7 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: M
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+    _sweep(final)
 
 
 def read(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> tuple[dict[str, Array], dict[str, str]]:
@@ -98,7 +114,7 @@ def read(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> tuple
                 _bad(path, f"truncated: array {entry.name!r} is cut short")
             if entry.dtype == bool and array.size and array.view(np.uint8).max() > 1:
                 _bad(path, f"array {entry.name!r} holds booleans other than 0 and 1")
-            arrays[entry.name] = array
+            arrays[entry.name] = _widened(array) if entry.is_bfloat16 else array
     return arrays, metadata
 
 
@@ -140,6 +156,10 @@ def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dic
         _bad(path, f"truncated: {len(prefix)} bytes are too few for a safetensors file")
     length = int.from_bytes(prefix, "little")
     if length > HEADER_LIMIT:
+        kind = next((kind for start, kind in _FOREIGN.items() if prefix.startswith(start)), None)
+        if kind is not None:
+            help = "write it with safetensors.torch.save_file(model.state_dict(), path), or with weft's own save"
+            _bad(path, f"not a safetensors file: it looks like {kind}", help)
         _bad(path, f"not a safetensors file: its header would be longer than the {HEADER_LIMIT} bytes allowed")
     if length > size - 8:
         _bad(path, f"truncated: its header claims {length} bytes, the file has {size - 8} left")
@@ -165,9 +185,10 @@ def _entry(path: Any, name: str, value: Any) -> Entry:
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
         _bad(path, f"array {name!r} is not described by dtype, shape and data_offsets")
     kind, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
-    dtype = DTYPES.get(kind) if isinstance(kind, str) else None
+    is_bfloat16 = kind == _BFLOAT16
+    dtype = np.dtype("<u2") if is_bfloat16 else DTYPES.get(kind) if isinstance(kind, str) else None
     if dtype is None:
-        _bad(path, f"array {name!r} has unknown dtype {_brief(kind)}", f"known: {', '.join(DTYPES)}")
+        _bad(path, f"array {name!r} has unknown dtype {_brief(kind)}", f"known: {', '.join((*DTYPES, _BFLOAT16))}")
     if not _is_counts(shape) or len(shape) > MAX_DIMENSIONS:
         _bad(path, f"array {name!r} has an impossible shape {_brief(shape)}")
     if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
@@ -179,7 +200,7 @@ def _entry(path: Any, name: str, value: Any) -> Entry:
     given = offsets[1] - offsets[0]
     if given != needed:
         _bad(path, f"array {name!r}: {kind} of shape {tuple(shape)} takes {needed} bytes, data_offsets give {given}")
-    return Entry(name, dtype, tuple(shape), offsets[0], offsets[1])
+    return Entry(name, dtype, tuple(shape), offsets[0], offsets[1], is_bfloat16)
 
 
 def _check_layout(path: Any, entries: Iterable[Entry], available: int) -> None:
@@ -193,6 +214,26 @@ def _check_layout(path: Any, entries: Iterable[Entry], available: int) -> None:
             _bad(path, f"truncated: array {entry.name!r} ends at byte {end} of the data, the file has {available}")
     if end != available:
         _bad(path, f"{available - end} bytes at the end belong to no array")
+
+
+def _prefix(final: Path) -> str:
+    return f".{final.name[:64]}."
+
+
+def _sweep(final: Path) -> None:
+    """Remove what writers of this file who were killed have left beside it."""
+    with contextlib.suppress(OSError):  # the file itself is written; the rest can wait for the next time
+        now = final.stat().st_mtime  # the clock of the file system, which need not be ours
+        for partial in final.parent.glob(glob.escape(_prefix(final)) + "[0-9a-f]" * 16 + ".tmp"):
+            if now - partial.stat().st_mtime > _ABANDONED:
+                partial.unlink(missing_ok=True)
+
+
+def _widened(array: Array) -> Array:
+    """Bits of bfloat16 as float32: the same numbers, exactly."""
+    bits = array.astype("<u4")
+    bits <<= 16
+    return bits.view("<f4")
 
 
 def _bytes(array: Array) -> Any:

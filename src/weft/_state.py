@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,15 @@ class LoadReport(NamedTuple):
 
     missing_keys: list[str]
     unexpected_keys: list[str]
+
+
+def check_mapping(state: object) -> None:
+    """Refuse what is no dict, such as the path of a file."""
+    if not isinstance(state, Mapping):
+        given = type(state).__name__
+        raise TypeError(
+            f"load_state_dict: expected a dict of values by name, got {given}; read a file with nn.load_state(path)"
+        )
 
 
 def as_array(value: Any) -> np.ndarray[Any, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import linecache
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -83,6 +84,14 @@ def user_location() -> Location | None:
     while frame is not None and (is_internal(frame) or frame.f_globals.get("__name__", "").startswith("numpy.")):
         frame = frame.f_back
     return None if frame is None else locate((frame.f_code, frame.f_lasti, None))
+
+
+def warn_user(message: str) -> None:
+    """Warn on the innermost line of user code now running."""
+    level, frame = 1, sys._getframe()
+    while is_internal(frame) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 def user_line() -> str | None:

@@ -247,3 +247,14 @@ def test_forgetting_and_retaining() -> None:
     assert y.detach_() is y and y.is_leaf and not y.requires_grad and y.grad_fn is None
     with pytest.raises(AutogradError, match="a view cannot forget"):
         (x * 2)[:1].detach_()
+
+
+def test_a_list_of_recorded_tensors_warns_that_it_forgets_them() -> None:
+    a = weft.tensor([1.0, 2.0], requires_grad=True)
+    for data in ([a[0], a[1] * 2], [0.0, a[1]], ([1.0], (a[1],)), [[1.0], [a.sum()]]):
+        with pytest.warns(UserWarning, match=r"tensor: .*weft\.stack keeps") as caught:
+            weft.tensor(data)
+        assert caught[0].filename == __file__
+    weft.tensor([a[0].detach(), a[1].item()]), weft.tensor(a), weft.tensor([1.0, 2.0])
+    with weft.no_grad():
+        weft.tensor([a[0], a[1]])

@@ -225,6 +225,8 @@ def test_states_that_do_not_fit() -> None:
     ):
         with pytest.raises(StateError, match=message):
             loader.load_state_dict(wrong)
+    with pytest.raises(TypeError, match=r"got str; read a file with nn\.load_state"):
+        loader.load_state_dict("loader.safetensors")  # type: ignore[arg-type]  # the mistake
     assert loader.state_dict() == state
     with pytest.raises(StateError, match="of a loader that shuffles"):
         DataLoader(range(4), 2).load_state_dict(state)

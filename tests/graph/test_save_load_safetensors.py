@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,62 @@ def test_a_file_that_lies_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(FileError, match=expected) as caught:
         _safetensors.read(path)
     assert str(path) in str(caught.value)
+
+
+FOREIGN = {
+    "zip": (b"PK\x03\x04\x2d\0\x08\x08" + bytes(100), "a zip archive"),
+    "pickle": (b"\x80\x04\x95\x0b\0\0\0\0" + bytes(100), "a pickle"),
+    "npy": (b"\x93NUMPY\x01\0" + bytes(100), "an array that numpy.save wrote"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_file_of_another_kind_is_named(name: str, tmp_path: Path) -> None:
+    content, kind = FOREIGN[name]
+    path = tmp_path / "model.pt"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=f"not a safetensors file: .* {kind}.*\n  help: .*save_file") as caught:
+        _safetensors.read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_bfloat16_is_read_as_float32(tmp_path: Path) -> None:
+    """Its values are the float32 ones whose lower half is zero: 1, -2.5, the largest below infinity, and infinity."""
+    bits = np.array([0x3F80, 0xC020, 0x7F7F, 0x7F80], "<u2")
+    described = {
+        "a": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]},
+        "b": {"dtype": "BF16", "shape": [], "data_offsets": [8, 10]},
+        "c": {"dtype": "BF16", "shape": [0, 3], "data_offsets": [10, 10]},
+    }
+    (tmp_path / "file").write_bytes(raw(described, bits.tobytes() + bits[1:2].tobytes()))
+    arrays, _ = _safetensors.read(tmp_path / "file")
+    assert {name: (array.dtype, array.shape) for name, array in arrays.items()} == {
+        "a": (np.float32, (2, 2)),
+        "b": (np.float32, ()),
+        "c": (np.float32, (0, 3)),
+    }
+    np.testing.assert_array_equal(arrays["a"], [[1, -2.5], [3.3895313892515355e38, np.inf]])
+    assert arrays["b"] == -2.5
+
+
+def test_what_killed_writers_left_is_removed_an_hour_later(tmp_path: Path) -> None:
+    now = time.time()
+    left = {".model.0123456789abcdef.tmp": 4000, ".model.fedcba9876543210.tmp": 60, ".other.0123456789abcdef.tmp": 4000}
+    for name, age in {**left, ".model.notes.tmp": 4000}.items():
+        (tmp_path / name).write_bytes(b"")
+        os.utime(tmp_path / name, (now - age, now - age))
+    _safetensors.write(tmp_path / "model", {"a": np.zeros(2)})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".model.fedcba9876543210.tmp",  # somebody may be writing it
+        ".model.notes.tmp",
+        ".other.0123456789abcdef.tmp",
+        "model",
+    ]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing$"):
+        _safetensors.write(tmp_path / "missing" / "model", {"a": np.zeros(2)})
 
 
 def test_size_is_limited(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from alike import normal
 from safetensors.torch import load_file, save_file
 
 from weft import nn
-from weft.errors import StateError
+from weft.errors import FileError, StateError
 
 
 def cnn(nn: Any) -> Any:
@@ -70,6 +70,22 @@ def test_a_model_goes_there_and_back(build: Any, x: np.ndarray, tmp_path: Path) 
     for name, value in theirs.state_dict().items():
         np.testing.assert_array_equal(twin.state_dict()[name].numpy(), value.numpy())
     assert torch.equal(twin.eval()(torch.from_numpy(x)), torch.from_numpy(expected))
+
+
+def test_bfloat16_of_torch_loads_exactly(tmp_path: Path) -> None:
+    state = {name: value.bfloat16() for name, value in transformer(torch.nn).state_dict().items()}
+    save_file(state, tmp_path / "torch.safetensors")
+    model = transformer(nn)
+    model.load_state_dict(nn.load_state(tmp_path / "torch.safetensors"))
+    for name, value in model.state_dict().items():
+        assert value.dtype == np.float32
+        np.testing.assert_array_equal(value.numpy(), state[name].float().numpy())
+
+
+def test_what_torch_save_wrote_is_refused(tmp_path: Path) -> None:
+    torch.save(cnn(torch.nn).state_dict(), tmp_path / "model.pt")
+    with pytest.raises(FileError, match=r"torch\.save.*\n  help: .*safetensors\.torch\.save_file"):
+        nn.load_state(tmp_path / "model.pt")
 
 
 def test_the_wrong_model_says_what_does_not_fit(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ ON_A_LINE: list[tuple[Callable[[], Any], type[WeftError], list[str]]] = [
     (lambda: nn.Embedding(4, 2)(weft.tensor([1, 4])), IndexingError, ["embedding: index 4 is not one of 4 rows"]),
     (lambda: F.cross_entropy(X, weft.tensor([0, 1, 2])), ShapeError, ["needs class indices of shape (2,), got (3,)"]),
     (lambda: F.cross_entropy(X, weft.tensor([0, 3])), IndexingError, ["class 3 is not one of 0 to 2"]),
+    (lambda: F.cross_entropy(X, weft.tensor([0, 3])), IndexingError, ["help: ", "as many as the input has scores"]),
+    (lambda: F.cross_entropy(X, weft.tensor([0.0, 2.0])), ShapeError, ["help: class indices are integers", "float64"]),
     (lambda: F.binary_cross_entropy_with_logits(X, X[0]), ShapeError, ["input and target of one shape"]),
     (lambda: X @ X, ShapeError, ["matmul: inner dimensions differ: (2, 3) @ (2, 3), 3 != 2"]),
     (lambda: X + weft.tensor(np.ones((2, 4))), ShapeError, ["add: shapes (2, 3) and (2, 4) do not broadcast"]),
@@ -60,9 +62,12 @@ def test_names_the_line(call: Callable[[], Any], kind: type[WeftError], words: l
         call()
     message = str(caught.value)
     line = call.__code__.co_firstlineno
-    for word in [*words, f"  at {__file__}:{line}: "]:
-        assert word in message
-    assert message.count("\n  at ") == 1
+    places = [text for text in message.splitlines() if text.startswith("  at ")]
+    assert len(places) == 1
+    assert places[0].startswith(f"  at {__file__}:{line}: ")
+    said = message.replace(places[0], "")  # it shows this file's line, which holds the words
+    for word in words:
+        assert word in said
 
 
 def test_names_the_line_in_forward() -> None:
@@ -100,6 +105,8 @@ OTHERS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: setattr(nn.Linear(2, 2), "weight", X), TypeError, r"a Parameter or None is expected; write nn\.Parameter"),
     (lambda: optim.SGD(nn.Linear(2, 2).parameters, lr=0.1), TypeError, r"got method; write model\.parameters\(\)"),
     (lambda: optim.Adam(nn.Linear(2, 2)), TypeError, r"got Linear; write model\.parameters\(\)"),
+    (lambda: nn.BCELoss()(X * 2, X), ValueError, r"from 0 to 1, got 2\.0 to 2\.0; take a sigmoid first"),
+    (lambda: F.binary_cross_entropy(X - 1.5, X), ValueError, "give scores to binary_cross_entropy_with_logits"),
     (lambda: nn.Upsample(), ValueError, "expected either size or scale_factor"),
     (lambda: nn.ZeroPad2d((1, 2)), ValueError, "ZeroPad2d: expected one width or 4 of them"),
     (lambda: (LEAF * LEAF).backward(), AutogradError, r"(?s)shape \(2,\) has to be given.*help: reduce it first"),
@@ -114,6 +121,13 @@ OTHERS: list[tuple[Callable[[], Any], type[Exception], str]] = [
         StateError,
         "(?s)nothing was changed.*bias",
     ),
+    (
+        lambda: nn.Linear(3, 2).load_state_dict("net.safetensors"),  # type: ignore[arg-type]  # the mistake
+        TypeError,
+        r"expected a dict of values by name, got str; read a file with nn\.load_state",
+    ),
+    (lambda: nn.Linear(3, 2).load_state_dict(None), TypeError, "got NoneType"),  # type: ignore[arg-type]  # the mistake
+    (lambda: nn.Linear(3, 2).load_state_dict(nn.Linear(3, 2)), TypeError, "got Linear"),  # type: ignore[arg-type]  # so too
 ]
 
 
@@ -121,6 +135,25 @@ OTHERS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_says_what_to_do(call: Callable[[], Any], kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         call()
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
+def test_a_column_against_a_row_warns(loss: Callable[..., Any]) -> None:
+    """Predictions (n, 1) and targets (n,) would be compared each with each."""
+    column, row = weft.tensor(np.ones((4, 1)), requires_grad=True), np.zeros(4)
+    words = rf"{loss.__name__}: input \(4, 1\) and target \(4,\) broadcast to \(4, 4\)"
+    with pytest.warns(UserWarning, match=words) as caught:
+        loss(column, row)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"input \(4,\) and target \(4, 1\)"):
+        loss(row, column)
+    loss(column, np.zeros((4, 1))), loss(column, 0.5), loss(np.ones((4, 3)), np.zeros(3))  # nothing to warn of
+
+
+def test_a_loss_layer_warns_on_the_users_line() -> None:
+    with pytest.warns(UserWarning, match="mse_loss") as caught:
+        nn.MSELoss()(np.ones((4, 1)), np.zeros(4))
+    assert caught[0].filename == __file__
 
 
 def test_backward_twice() -> None:

@@ -136,6 +136,17 @@ def test_what_cannot_be_saved_leaves_no_file(state: Any, message: str, tmp_path:
     assert os.listdir(tmp_path) == []
 
 
+def test_what_to_write_instead(tmp_path: Path) -> None:
+    layer = nn.Linear(2, 2)
+    with pytest.raises(TypeError, match=r"cannot save net: Linear is a module; save its net\.state_dict\(\)"):
+        nn.save_state(tmp_path / "state", {"net": layer})
+    with pytest.raises(TypeError, match=r"Linear is a module; save its state_dict\(\)"):
+        nn.save_state(tmp_path / "state", layer)
+    with pytest.raises(TypeError, match=r"the path comes first: save_state\(path, state\), got dict"):
+        nn.save_state(layer.state_dict(), tmp_path / "state")  # type: ignore[arg-type]  # the mistake
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_structure_that_contains_itself(tmp_path: Path) -> None:
     state: list[Any] = []
     state.append(state)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft._hooks import HookHandle, add_hook
-from weft._where import user_position
+from weft._where import user_position, warn_user
 from weft.autograd import _versions
 from weft.autograd._mode import enable_grad, recording
 from weft.autograd._tape import Leaf, Source, Step, record
@@ -392,6 +392,8 @@ def tensor(data: Any, dtype: npt.DTypeLike | None = None, requires_grad: Flag = 
     tensor([[1, 3],
             [2, 4]])
     """
+    if isinstance(data, (list, tuple)) and recording.get() and any(part.requires_grad for part in tensors_in(data)):
+        warn_user("tensor: what the parts were computed from is forgotten; weft.stack keeps it, detach() is quiet")
     return Tensor(np.array(unwrap(data), dtype=dtype), requires_grad=requires_grad)
 
 

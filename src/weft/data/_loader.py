@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from weft._state import check_mapping
 from weft.data._closing import closing
 from weft.data._datasets import IterableDataset
 from weft.data._fetch import Fetcher, Stream
@@ -174,6 +175,7 @@ class DataLoader:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from there: the next iteration is the rest of that epoch."""
+        check_mapping(state)
         own = self.state_dict()
         if state.keys() != own.keys():
             raise StateError(f"a loader's state has {', '.join(own)}; got {', '.join(map(str, state)) or 'nothing'}")

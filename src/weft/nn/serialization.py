@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from weft import _safetensors
+from weft._module import Module
 from weft.autograd import Tensor
 from weft.errors import FileError
 
@@ -44,6 +45,8 @@ def save_state(path: str | os.PathLike[str], state: Any) -> None:
     >>> load_state(path)
     {'weights': tensor([1., 2.]), 7: (None, 'text', 0.1)}
     """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"the path comes first: save_state(path, state), got {type(path).__name__}")
     arrays: dict[str, Array] = {}
     try:
         tree = _encode(state, "", arrays)
@@ -55,7 +58,8 @@ def save_state(path: str | os.PathLike[str], state: Any) -> None:
 def load_state(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Read what `save_state` wrote; of any other safetensors file, a dict of its tensors by name.
 
-    A file that is damaged, or larger than `max_bytes`, is a `FileError`.
+    bfloat16, which NumPy lacks, is read as float32. A file that is damaged, or larger than `max_bytes`, is a
+    `FileError`.
     """
     arrays, metadata = _safetensors.read(path, max_bytes=max_bytes)
     if _KEY not in metadata:
@@ -99,6 +103,9 @@ def _encode(value: Any, path: str, arrays: dict[str, Array]) -> Any:
         return {"array": _store(value, path, arrays)}
     if isinstance(value, np.generic):
         return {"scalar": _store(np.asarray(value), path, arrays)}
+    if isinstance(value, Module):
+        name = _below(path, "state_dict()") if path else "state_dict()"
+        raise TypeError(f"save_state: cannot save {path or 'a value'}: {kind.__name__} is a module; save its {name}")
     raise TypeError(
         f"save_state: cannot save {path or 'a value'}: {kind.__name__} is no tensor, container or plain value"
     )

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from weft._where import warn_user
 from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.ops._families import Reals, composite, op, pointwise
 from weft.ops._op import no_gradient
-from weft.ops._spec import Spec, dtype_of, shape_of
+from weft.ops._spec import Spec, broadcast_shapes, dtype_of, shape_of
 from weft.ops.activation import log_sigmoid
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import abs, maximum
@@ -72,6 +73,17 @@ def _as_floats(target: Any, input: Any) -> Any:
     return astype(target, dtype_of(input)) if whole else target
 
 
+def _difference(name: str, input: Any, target: Any) -> Any:
+    """Input less target, with a warning where a column and a row would be compared each with each."""
+    shapes = shape_of(input), shape_of(target)
+    if shapes[0] != shapes[1] and (common := broadcast_shapes(name, *shapes)) not in shapes:
+        warn_user(
+            f"{name}: input {shapes[0]} and target {shapes[1]} broadcast to {common}, each element with many; "
+            "give both one shape, for example with input.squeeze(1) or target[:, None]"
+        )
+    return input - _as_floats(target, input)
+
+
 def _hinge(x: Any) -> Any:
     """The positive part, with slope 1 at zero: a margin just met still pushes."""
     return where(less(x, 0), 0, x)
@@ -91,7 +103,10 @@ def class_indices(target: Any, num_classes: int, ignore_index: int = -100) -> An
     target = np.where(target == ignore_index, target.dtype.type(0), target)
     if target.size and not (target.min() >= 0 and target.max() < num_classes):
         bad = target[(target < 0) | (target >= num_classes)].flat[0]
-        raise IndexingError(f"class_indices: class {bad} is not one of 0 to {num_classes - 1}")
+        raise IndexingError(
+            f"class_indices: class {bad} is not one of 0 to {num_classes - 1}",
+            help="classes are numbered from 0; there are as many as the input has scores, or as num_classes says",
+        )
     return target
 
 
@@ -214,6 +229,11 @@ def cross_entropy(
         return _weighted(
             "cross_entropy", *_picked(log_p, target, axis, weight, ignore_index, label_smoothing), reduction
         )
+    if shape_of(target) == (shape := shape_of(input))[:axis] + shape[axis + 1 :]:
+        raise ShapeError(
+            f"cross_entropy: expected input and target of one shape, got {shape} and {shape_of(target)}",
+            help=f"class indices are integers, and the target is {dtype_of(target)}: write target.astype(int)",
+        )
     _same_shape("cross_entropy", input, target)
     classes = shape_of(input)[axis]
     if label_smoothing:
@@ -227,14 +247,14 @@ def cross_entropy(
 @composite(arrays=("input", "target"))
 def mse_loss(input: Any, target: Any, *, reduction: str = "mean") -> Any:
     """Squared difference."""
-    difference = input - _as_floats(target, input)
+    difference = _difference("mse_loss", input, target)
     return _reduce("mse_loss", difference * difference, reduction)
 
 
 @composite(arrays=("input", "target"))
 def l1_loss(input: Any, target: Any, *, reduction: str = "mean") -> Any:
     """Absolute difference."""
-    return _reduce("l1_loss", abs(input - _as_floats(target, input)), reduction)
+    return _reduce("l1_loss", abs(_difference("l1_loss", input, target)), reduction)
 
 
 @composite(arrays=("input", "target"))
@@ -242,7 +262,7 @@ def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: fl
     """Squared difference over 2 beta below beta, absolute difference less beta / 2 above."""
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, got {beta}")
-    difference = input - _as_floats(target, input)
+    difference = _difference("smooth_l1_loss", input, target)
     size = abs(difference)
     if beta == 0:
         return _reduce("smooth_l1_loss", size, reduction)
@@ -256,7 +276,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
     """Half the squared difference up to delta, growing linearly above."""
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, got {delta}")
-    difference = input - _as_floats(target, input)
+    difference = _difference("huber_loss", input, target)
     size = abs(difference)
     loss = where(less_equal(size, delta), difference * difference * 0.5, delta * (size - 0.5 * delta))
     return _reduce("huber_loss", loss, reduction)
@@ -268,7 +288,13 @@ def _clamped_logs(x: Any) -> tuple[Any, Any]:
 
 
 def _log_loss(x: Any, target: Any) -> Any:
-    yes, no = _clamped_logs(np.asarray(x))
+    x = np.asarray(x)
+    if x.size and (x.min() < 0 or x.max() > 1):  # NaN is neither: it stays NaN
+        raise ValueError(
+            f"log_loss: probabilities are from 0 to 1, got {x.min()} to {x.max()}; "
+            "take a sigmoid first, or give scores to binary_cross_entropy_with_logits"
+        )
+    yes, no = _clamped_logs(x)
     return -(target * yes + (1 - target) * no)
 
 
