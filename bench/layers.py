@@ -104,7 +104,7 @@ def against_torch(only: str = "", rounds: int = 9) -> list[Row]:
 def threads() -> str:
     """How many threads each side computes with."""
     blas = os.environ.get("OPENBLAS_NUM_THREADS") or len(os.sched_getaffinity(0))
-    return f"torch: {torch.get_num_threads()} threads; NumPy: 1, and {blas} in products of matrices"
+    return f"threads: torch {torch.get_num_threads()}, weft {weft.get_num_threads()} in its own kernels, {blas} in BLAS"
 
 
 def _measured(layer: Layer, rounds: int) -> list[Row]:

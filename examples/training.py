@@ -57,7 +57,7 @@ def parser(description: str, steps: int) -> argparse.ArgumentParser:
     made.add_argument("--checkpoint-every", type=_positive, default=100, metavar="STEPS", help="(%(default)s)")
     made.add_argument("--report-every", type=_positive, default=-(-steps // 12), metavar="STEPS", help="(%(default)s)")
     # The matrices are small: a second thread gains little, and waits where others use the machine.
-    made.add_argument("--threads", type=_positive, default=1, help="for products of matrices (%(default)s)")
+    made.add_argument("--threads", type=_positive, default=1, help="to compute with (%(default)s)")
     made.set_defaults(name=name, full=steps)
     return made
 
@@ -94,6 +94,7 @@ class Run:
         self.checkpoint = options.out / CHECKPOINT
         options.out.mkdir(parents=True, exist_ok=True)
         threadpool_limits(options.threads, "blas")
+        weft.set_num_threads(options.threads)
         print(f"{options.name}: {model.num_parameters():,} parameters, {options.steps} steps, seed {options.seed}")
         if options.resume:
             self.load()

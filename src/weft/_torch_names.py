@@ -15,15 +15,16 @@ from weft import ops
 from weft._casting import check_device
 from weft.autograd import Tensor, is_grad_enabled, tensor
 from weft.autograd._inplace import _method as writing
+from weft.ops._parallel import get_num_threads, set_num_threads
 from weft.ops._torch_methods import spread
 
 # fmt: off
 __all__ = [
     "amax", "amin", "as_tensor", "bmm", "broadcast_tensors", "cat", "clamp", "cuda", "deg2rad", "device", "div",
-    "double", "eq", "float", "from_numpy", "ge", "gt", "half", "int", "is_complex", "is_floating_point",
-    "is_grad_enabled", "is_tensor", "le", "long", "lt", "mm", "movedim", "mul", "mv", "ne", "neg", "numel",
-    "permute", "rad2deg", "short", "sub", "swapdims", "t", "take_along_dim", "tril_indices", "triu_indices",
-    "true_divide", "unbind", "unsqueeze",
+    "double", "eq", "float", "from_numpy", "ge", "get_num_threads", "gt", "half", "int", "is_complex",
+    "is_floating_point", "is_grad_enabled", "is_tensor", "le", "long", "lt", "mm", "movedim", "mul", "mv", "ne",
+    "neg", "numel", "permute", "rad2deg", "set_num_threads", "short", "sub", "swapdims", "t", "take_along_dim",
+    "tril_indices", "triu_indices", "true_divide", "unbind", "unsqueeze",
 ]
 # fmt: on
 

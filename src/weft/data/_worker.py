@@ -23,6 +23,7 @@ from weft.data._failure import Failure
 from weft.data._fetch import Fetcher, Stream
 from weft.data._messages import Message, Parcel, packed, send
 from weft.data._worker_info import WorkerInfo, set_worker_info
+from weft.ops._parallel import set_num_threads
 
 __all__ = ["GRACE", "LOOK", "End", "work"]
 
@@ -37,6 +38,7 @@ class End:
 def work(inbox: Any, outbox: Any, others: Iterable[Any], parcel: Parcel, index: int, count: int) -> None:
     """Be worker `index`. `others` are pipes that a forked worker has copies of and must not hold open."""
     _take_signals()
+    set_num_threads(1)  # as many workers as there are cores would want as many threads each
     for pipe in others:
         if pipe is not inbox and pipe is not outbox:
             with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.errors import DtypeError
 from weft.ops._families import pointwise_dtype
+from weft.ops._parallel import each
 from weft.ops._spec import Spec, shape_of
 
 
@@ -51,6 +52,9 @@ def by_blocks(function: Callable[..., Any], x: Any, *parameters: Any) -> Any:
         return function(x, *parameters)
     flat = x.reshape(-1)
     y = np.empty(flat.shape, x.dtype)
-    for i in range(0, flat.size, BLOCK):
-        y[i : i + BLOCK] = function(flat[i : i + BLOCK], *parameters)
+
+    def work(start: int) -> None:
+        y[start : start + BLOCK] = function(flat[start : start + BLOCK], *parameters)
+
+    each(work, range(0, flat.size, BLOCK))
     return y.reshape(x.shape)

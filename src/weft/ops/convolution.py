@@ -12,12 +12,13 @@ They are evaluated as matrix products over columns of strided windows, a block o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.errors import DtypeError, ShapeError
+from weft.ops import _parallel
 from weft.ops._families import composite, conj, op
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import add_windows, blocks, pad_edges, scratch, sizes, window_count, window_view
@@ -108,6 +109,19 @@ def _infer_bias(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: 
     return Spec(shape, _dtype("conv_bias", x, w, bias))
 
 
+BLAS_THREADS_FROM = 1 << 19
+"""Products of matrices from so many multiplications on are BLAS's to spread over threads; two at once hinder it."""
+
+
+def _on_threads(work: Callable[[Any], None], parts: Sequence[Any], product: int) -> None:
+    """Do every part of a convolution; `product` says how many multiplications one product of matrices takes."""
+    if product < BLAS_THREADS_FROM:
+        _parallel.each(work, parts)
+    else:
+        for part in parts:
+            work(part)
+
+
 def _convolve(result: Spec, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     """The kernel of `conv`, with an optional bias multiplied in as one more row of ones."""
     x, w = _working(result.dtype, x, w)
@@ -124,13 +138,14 @@ def _convolve(result: Spec, x: Any, w: Any, bias: Any, stride: Any, padding: Any
     windows = window_view(pad_edges(x, padding), w.shape[2:], stride, dilation, taps_first=True)
     windows = windows.reshape(batch, groups, *w.shape[1:], *space)
     y = np.empty((batch, groups, each, places), x.dtype)
-    parts = blocks(batch, groups * (rows + ones) * places * x.itemsize)
-    columns = scratch((parts[0].stop if parts else 0, groups, rows + ones, places), x.dtype)
-    columns[:, :, rows:] = 1
-    for block in parts:
-        part = columns[: block.stop - block.start]
-        np.copyto(part[:, :, :rows].reshape(-1, *windows.shape[1:]), windows[block])
-        np.matmul(weight, part, out=y[block])
+
+    def work(block: slice) -> None:
+        columns = scratch((block.stop - block.start, groups, rows + ones, places), x.dtype)
+        columns[:, :, rows:] = 1
+        np.copyto(columns[:, :, :rows].reshape(-1, *windows.shape[1:]), windows[block])
+        np.matmul(weight, columns, out=y[block])
+
+    _on_threads(work, blocks(batch, groups * (rows + ones) * places * x.itemsize), each * rows * places)
     return y.reshape(result.shape).astype(result.dtype, copy=False)
 
 
@@ -206,11 +221,14 @@ def conv_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: A
     padded = tuple(n + lo + hi for n, (lo, hi) in zip(size, padding, strict=True))
     crop = tuple((-lo, -hi) for lo, hi in padding)
     x = np.empty(result.shape, result.dtype)
-    for block in blocks(batch, groups * rows * places * g.itemsize):
+
+    def work(block: slice) -> None:
         columns = scratch((block.stop - block.start, groups, rows, places), g.dtype)
         np.matmul(weight, g[block].reshape(-1, groups, features // groups, places), out=columns)
         columns = columns.reshape(-1, channels, *kernel, *space)
         x[block] = pad_edges(add_windows(columns, padded, stride, dilation, taps_first=True), crop)
+
+    _on_threads(work, blocks(batch, groups * rows * places * g.itemsize), features // groups * rows * places)
     return x
 
 
@@ -230,19 +248,26 @@ def conv_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation
     channels, places, taps = x.shape[1], size_of(space), size_of(kernel)
     each, rows = features // groups, channels // groups * taps
     windows = window_view(pad_edges(x, padding), kernel, stride, dilation, taps_first=True)
-    w = np.zeros((groups, rows, each), x.dtype)
-    for block in blocks(batch, channels * taps * places * x.itemsize):
+    parts = blocks(batch, channels * taps * places * x.itemsize)
+    sums = np.zeros((len(parts), groups, rows, each), x.dtype)
+
+    def work(number: int) -> None:
+        block = parts[number]
         part, count = windows[block], block.stop - block.start
         if rows < 64:  # a product a sample is quickest, while it stays small
             columns = scratch((count, groups, rows, places), x.dtype)
             np.copyto(columns.reshape(part.shape), part)
-            w += (columns @ g[block].reshape(count, groups, each, places).swapaxes(-1, -2)).sum(axis=0)
+            products = columns @ g[block].reshape(count, groups, each, places).swapaxes(-1, -2)
+            products.sum(axis=0, out=sums[number])
         else:
             part = np.moveaxis(part, 0, 1 + len(kernel))
             columns = scratch((groups, rows, count * places), x.dtype)
             np.copyto(columns.reshape(part.shape), part)
             gradient = np.moveaxis(g[block].reshape(count, groups, each, places), 0, 2)
-            w += columns @ gradient.reshape(groups, each, -1).swapaxes(-1, -2)
+            np.matmul(columns, gradient.reshape(groups, each, -1).swapaxes(-1, -2), out=sums[number])
+
+    _on_threads(work, range(len(parts)), each * rows * places if rows < 64 else BLAS_THREADS_FROM)
+    w = sums.sum(axis=0)
     return w.swapaxes(-1, -2).reshape(result.shape).astype(result.dtype, copy=False)
 
 
