@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 
-from bench.measure import Row, show
+from bench.measure import Row, section, show
 
 SECTIONS = {  # title: module and function
     "Tracing, time a node": "trace.against_peers",
@@ -30,7 +29,7 @@ def main() -> int:
     # Each section has a process of its own: what another imported would be searched for garbage in this one.
     for title, name in SECTIONS.items():
         with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as alone:
-            found = alone.submit(_run, name).result()
+            found = alone.submit(section, name).result()
         show(title, found)
         rows += found
     judged = [row for row in rows if row.met is not None]
@@ -40,12 +39,6 @@ def main() -> int:
         + "".join(f"\n  missed: {what}" for what in missed)
     )
     return 1 if missed else 0
-
-
-def _run(name: str) -> list[Row]:
-    module, function = name.split(".")
-    found: list[Row] = getattr(importlib.import_module(f"bench.{module}"), function)()
-    return found
 
 
 def _version(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -70,6 +71,13 @@ def allocated(function: Callable[[], Any]) -> int:
     finally:
         tracemalloc.stop()
     return kept
+
+
+def section(name: str) -> list[Row]:
+    """The rows of a section of the report, named as `module.function`."""
+    module, function = name.split(".")
+    found: list[Row] = getattr(importlib.import_module(f"bench.{module}"), function)()
+    return found
 
 
 def show(title: str, rows: list[Row]) -> None:

@@ -169,7 +169,8 @@ def _binary(op: Op) -> Callable[..., Any]:
             made._step = step = _new(Step)
             step.op = op
             if kind in _NUMBERS or not other._requires_grad:
-                step.sources = (self._source() if self._slot or self._step is None else self._step, None)
+                source = self._step
+                step.sources = (self._source() if source is None or self._slot else source, None)
                 read = op.reads[0]
             elif self._requires_grad:
                 step.sources = (self._source(), other._source())
@@ -227,25 +228,23 @@ def _unary(op: Op) -> Callable[..., Any]:
     usual = isinstance(evaluate, np.ufunc) and callable(op.vjp[0])
     result_read: bool | None = None  # worked out when it is first needed
 
-    def method(*args: Any) -> Any:
+    def method(x: Any, *more: Any) -> Any:
         nonlocal result_read
-        if len(args) != 1:
-            return op.dispatch(args, {})
-        (self,) = args
-        if type(self) is not Tensor and type(self) not in _TENSORS:
-            return op.dispatch(args, {})
-        array = self._array
+        if more or (type(x) is not Tensor and type(x) not in _TENSORS):
+            return op.dispatch((x, *more), {})
+        array = x._array
         try:
             result = evaluate(array)
         except Exception:  # as above
-            return op.dispatch(args, {})
+            return op.dispatch((x,), {})
         made = _new(Tensor)
         made._array = result = result if type(result) is ndarray else np.asarray(result)
-        if self._requires_grad and _recording() and (usual or result.dtype.kind in "fc"):
+        if x._requires_grad and _recording() and (usual or result.dtype.kind in "fc"):
             made._requires_grad = True
             made._step = step = _new(Step)
             step.op = op
-            step.sources = (self._source() if self._slot or self._step is None else self._step,)
+            source = x._step
+            step.sources = (x._source() if source is None or x._slot else source,)
             step.kept = (array,) if result.nbytes < keep_below else _held(op, (array,), op.reads[0])
             frame = sys._getframe(1)
             if frame.f_globals is not _known:
@@ -257,7 +256,7 @@ def _unary(op: Op) -> Callable[..., Any]:
             if result_read:
                 step.result = result
         if not usual and (result is array or result.base is not None):
-            return viewed(made, None, op, (self,), {})
+            return viewed(made, None, op, (x,), {})
         return made
 
     method.__name__ = method.__qualname__ = op.name
