@@ -294,3 +294,14 @@ def test_scratch_memory_is_not_part_of_any_result() -> None:
     weft.conv_weight(normal(4, 3, 8, 8, seed=9), g, (3, 3), *how)
     for result, copy in zip(results, before, strict=True):
         np.testing.assert_array_equal(result, copy)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(16384,), (64, 16, 4, 16), (64, 257), (16640,), (128, 130)])
+def test_relu_of_many_numbers(dtype: type, shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    x.flat[:4] = [np.nan, np.inf, -np.inf, -0.0]
+    for given in (x, x.T, x[..., ::-1]):
+        got = weft.relu(given)
+        assert got.dtype == dtype and got.flags.writeable and not np.shares_memory(got, given)
+        np.testing.assert_array_equal(got, np.where(given > 0, given, np.where(np.isnan(given), given, 0)))

@@ -50,8 +50,17 @@ _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
+_ROW = 256
+
+
 def _relu(x: Any) -> Any:
-    return np.maximum(real_numbers("relu", x), 0)
+    x = real_numbers("relu", x)
+    if x.size < 64 * _ROW or x.size % _ROW or not x.flags.c_contiguous or x.dtype.kind != "f":
+        return np.maximum(x, 0)
+    # NumPy compares two rows several numbers at a time, but a row and a number one by one.
+    y = np.empty(x.shape, x.dtype)
+    np.maximum(x.reshape(-1, _ROW), np.zeros(_ROW, x.dtype), out=y.reshape(-1, _ROW))
+    return y
 
 
 def _sigmoid(x: Any) -> Any:
