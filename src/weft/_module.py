@@ -89,7 +89,7 @@ class Module:
                 done.add(key)
                 changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                 result = result if changed is None else changed
-        except Exception:
+        except Exception:  # whatever it is, it is raised again after the hooks that want to be called in any case
             for key, (hook, with_kwargs, always) in list(self._forward_hooks.items()):
                 if always and key not in done:
                     _ = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)

@@ -67,6 +67,7 @@ def test_a_layer_repeats_its_cell() -> None:
         for step, expected in zip(x, layer(x)[0], strict=True):
             state = cell(step, state)
             got = state[0] if kind == "LSTM" else state
+            # Single precision: the layer adds its biases first, the cell as it goes.
             np.testing.assert_allclose(got.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
 
 

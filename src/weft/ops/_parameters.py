@@ -33,7 +33,7 @@ def counted(name: str, what: str, value: Any) -> int:
         raise TypeError(f"{name}: {what} is a whole number, got {value!r}") from None
 
 
-def dims(name: str, shape: Any) -> Shape:
+def plain_shape(name: str, shape: Any) -> Shape:
     """A shape given as a number or a sequence of them."""
     found = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     plain = tuple(d if type(d) is int else _dimension(name, shape, d) for d in found)
@@ -54,7 +54,7 @@ def full_shape(name: str, shape: Any, *parameters: Any) -> Shape:
     own = broadcast_shapes(name, *(shape_of(p) for p in parameters))
     if shape is None:
         return own
-    wanted = dims(name, shape)
+    wanted = plain_shape(name, shape)
     if own and broadcast_shapes(name, wanted, own) != wanted:
         raise ShapeError(f"{name}: parameters of shape {own} do not fit the shape {wanted}")
     return wanted

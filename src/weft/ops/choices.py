@@ -10,7 +10,7 @@ from weft.errors import DtypeError, ShapeError
 from weft.ops import _samplers, _words
 from weft.ops._matrices import put_in
 from weft.ops._op import TABLE, no_gradient
-from weft.ops._parameters import counted, dims
+from weft.ops._parameters import counted, plain_shape
 from weft.ops._spec import Shape, Spec, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.indexing import take
 from weft.ops.random import drawing, source
@@ -24,7 +24,7 @@ _INTEGERS = no_gradient("positions drawn at random are integers")
 
 
 def _randperm_spec(n: int, dtype: Any, generator: Any) -> Spec:
-    return Spec(dims("randperm", counted("randperm", "n", n)), np.int64 if dtype is None else dtype)
+    return Spec(plain_shape("randperm", counted("randperm", "n", n)), np.int64 if dtype is None else dtype)
 
 
 @drawing(infer=_randperm_spec)
@@ -74,13 +74,13 @@ def _enough(name: str, wanted: int, available: int) -> None:
 def _indices_spec(n: int, shape: Any, replace: bool, p: Any, generator: Any) -> Spec:
     if p is not None and shape_of(p) != (n,):
         raise ShapeError(f"choice: p must have one weight for each of {n}, got shape {shape_of(p)}")
-    return Spec(dims("choice", shape), np.int64)
+    return Spec(plain_shape("choice", shape), np.int64)
 
 
 @drawing(arrays=("p",), vjp=_INTEGERS, infer=_indices_spec)
 def choice_indices(n: int, shape: Any = (), replace: bool = True, p: Any = None, *, generator: Any = None) -> Any:
     """Numbers below n, all equally likely or by weights p, each at most once unless `replace`."""
-    n, shape = counted("choice", "n", n), dims("choice", shape)
+    n, shape = counted("choice", "n", n), plain_shape("choice", shape)
     _indices_spec(n, shape, replace, p, generator)
     count, drawn = size_of(shape), source("choice", generator)
     weights = None if p is None else _weights("choice", p)
@@ -118,7 +118,7 @@ def choice(
 def _multinomial_spec(input: Any, num_samples: int, replacement: bool, generator: Any) -> Spec:
     if len(shape_of(input)) not in (1, 2) or not shape_of(input)[-1]:
         raise ShapeError(f"multinomial: expected a row of weights or a matrix of rows, got shape {shape_of(input)}")
-    return Spec((*shape_of(input)[:-1], *dims("multinomial", num_samples)), np.int64)
+    return Spec((*shape_of(input)[:-1], *plain_shape("multinomial", num_samples)), np.int64)
 
 
 @drawing(arrays=("input",), vjp=_INTEGERS, infer=_multinomial_spec)
@@ -140,7 +140,7 @@ def _categorical_spec(logits: Any, shape: Any, axis: int, generator: Any) -> Spe
     if not shape_of(logits)[axis]:
         raise ShapeError(f"categorical: there is nothing to choose from in shape {shape_of(logits)}")
     batch = (*shape_of(logits)[:axis], *shape_of(logits)[axis + 1 :])
-    return Spec((*dims("categorical", shape), *batch), np.int64)
+    return Spec((*plain_shape("categorical", shape), *batch), np.int64)
 
 
 @drawing(arrays=("logits",), vjp=_INTEGERS, infer=_categorical_spec)

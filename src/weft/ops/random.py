@@ -22,11 +22,11 @@ from weft.ops._op import TABLE, Rules, independent, no_gradient
 from weft.ops._parameters import (
     as_dtype,
     counted,
-    dims,
     float_dtype,
     full_shape,
     is_number,
     number,
+    plain_shape,
     values,
 )
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
@@ -89,13 +89,13 @@ def source(name: str, generator: Any) -> _generator.Generator:
 
 
 def _standard_spec(name: str) -> Callable[..., Spec]:
-    return lambda shape, dtype, generator: Spec(dims(name, shape), float_dtype(name, dtype))
+    return lambda shape, dtype, generator: Spec(plain_shape(name, shape), float_dtype(name, dtype))
 
 
 @drawing(infer=_standard_spec("standard_uniform"))
 def standard_uniform(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Numbers drawn evenly from [0, 1)."""
-    shape, dtype = dims("standard_uniform", shape), float_dtype("standard_uniform", dtype)
+    shape, dtype = plain_shape("standard_uniform", shape), float_dtype("standard_uniform", dtype)
     count = size_of(shape)
     words = source("standard_uniform", generator).words(_words.words_for(count, dtype))
     return _words.uniform(words, count, dtype).reshape(shape)
@@ -104,7 +104,7 @@ def standard_uniform(shape: Any = (), dtype: Any = None, *, generator: Any = Non
 @drawing(infer=_standard_spec("standard_normal"))
 def standard_normal(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Normally distributed numbers of mean 0 and standard deviation 1."""
-    shape, dtype = dims("standard_normal", shape), float_dtype("standard_normal", dtype)
+    shape, dtype = plain_shape("standard_normal", shape), float_dtype("standard_normal", dtype)
     count = size_of(shape)
     words = source("standard_normal", generator).words(_words.normal_words(count, dtype))
     return _words.normal(words, count, dtype).reshape(shape)
@@ -113,7 +113,7 @@ def standard_normal(shape: Any = (), dtype: Any = None, *, generator: Any = None
 @drawing(infer=_standard_spec("standard_exponential"))
 def standard_exponential(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Exponentially distributed numbers of mean 1."""
-    shape, dtype = dims("standard_exponential", shape), float_dtype("standard_exponential", dtype)
+    shape, dtype = plain_shape("standard_exponential", shape), float_dtype("standard_exponential", dtype)
     words = source("standard_exponential", generator).words(size_of(shape))
     return _words.exponential(words).astype(dtype, copy=False).reshape(shape)
 
@@ -121,7 +121,7 @@ def standard_exponential(shape: Any = (), dtype: Any = None, *, generator: Any =
 @drawing(infer=_standard_spec("standard_gumbel"))
 def standard_gumbel(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Numbers of the Gumbel distribution with location 0 and scale 1."""
-    shape, dtype = dims("standard_gumbel", shape), float_dtype("standard_gumbel", dtype)
+    shape, dtype = plain_shape("standard_gumbel", shape), float_dtype("standard_gumbel", dtype)
     words = source("standard_gumbel", generator).words(size_of(shape))
     return _words.gumbel(words).astype(dtype, copy=False).reshape(shape)
 
@@ -210,7 +210,7 @@ def randn_like(x: Any, /, dtype: Any = None, *, generator: Any = None) -> Any:
 
 
 def _truncated_spec(shape: Any, mean: Any, std: Any, low: Any, high: Any, dtype: Any, generator: Any) -> Spec:
-    return Spec(dims("truncated_normal", shape), float_dtype("truncated_normal", dtype))
+    return Spec(plain_shape("truncated_normal", shape), float_dtype("truncated_normal", dtype))
 
 
 @drawing(infer=_truncated_spec)
@@ -225,7 +225,7 @@ def truncated_normal(
     generator: Any = None,
 ) -> Any:
     """Normally distributed numbers, those outside [low, high] left out; the parameters are numbers."""
-    shape, dtype = dims("truncated_normal", shape), float_dtype("truncated_normal", dtype)
+    shape, dtype = plain_shape("truncated_normal", shape), float_dtype("truncated_normal", dtype)
     named = {"mean": mean, "std": std, "low": low, "high": high}
     mean, std, low, high = (number("truncated_normal", name, value) for name, value in named.items())
     if not (std > 0 and low < high):
@@ -312,7 +312,7 @@ def beta(a: Any, b: Any, shape: Any = None, dtype: Any = None, *, generator: Any
 
 
 def _integers_spec(low: Any, high: Any, shape: Any, dtype: Any, generator: Any) -> Spec:
-    return Spec(dims("integers", shape), np.int64 if dtype is None else dtype)
+    return Spec(plain_shape("integers", shape), np.int64 if dtype is None else dtype)
 
 
 @drawing(infer=_integers_spec)
@@ -322,7 +322,7 @@ def integers(low: int, high: int | None = None, shape: Any = (), dtype: Any = No
         counted("integers", "low", 0 if high is None else low),
         counted("integers", "high", low if high is None else high),
     )
-    shape, dtype = dims("integers", shape), np.dtype(np.int64 if dtype is None else dtype)
+    shape, dtype = plain_shape("integers", shape), np.dtype(np.int64 if dtype is None else dtype)
     if dtype.kind not in "iu":
         raise DtypeError(f"integers: dtype must be a dtype of whole numbers, got {dtype}")
     limits = np.iinfo(dtype)
