@@ -21,6 +21,7 @@ from weft.capture import (
     wrap,
 )
 from weft.graph import Graph, GraphModule, Interpreter, Node, Session, ShapeProp, load, map_arg
+from weft.graph._control import cond, fori_loop, scan, switch, while_loop
 from weft.graph._effects import has_side_effect
 from weft.ops import *
 from weft.ops import Spec, spec
@@ -28,11 +29,11 @@ from weft.ops.constants import __array_api_version__, __array_namespace_info__
 from weft.random import bernoulli, manual_seed, multinomial, rand, rand_like, randint, randn, randn_like, randperm
 
 if _TYPE_CHECKING:
-    from weft import data, optim
+    from weft import data, optim, passes
 else:
 
     def __getattr__(name: str) -> object:
         # What not every program needs is imported when it is asked for.
-        if name in ("data", "optim"):
+        if name in ("data", "optim", "passes"):
             return _importlib.import_module(f"weft.{name}")
         raise AttributeError(f"module 'weft' has no attribute {name!r}")

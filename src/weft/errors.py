@@ -51,6 +51,14 @@ class TraceError(WeftError, TypeError):
     """Something symbolic tracing cannot record, such as a branch on a traced value."""
 
 
+class CaptureError(TraceError):
+    """Something a program contains that cannot be captured."""
+
+
+class ControlError(WeftError, TypeError):
+    """A call of control flow whose bodies are no functions, or whose branches or iterations disagree."""
+
+
 class GraphError(WeftError, RuntimeError):
     """An edit or a graph that breaks an invariant of the graph."""
 

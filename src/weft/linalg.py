@@ -1,4 +1,4 @@
-"""Linear algebra: the array API standard's `linalg` extension, and NumPy's `norm`.
+"""Linear algebra: the array API standard's `linalg` extension, and what else `numpy.linalg` has.
 
 >>> import numpy as np
 >>> import weft
@@ -24,9 +24,11 @@ from weft.ops.linalg_solvers import (
     solve,
     vector_norm,
 )
+from weft.ops.linalg_systems import cond, lstsq, multi_dot, tensorinv, tensorsolve
 
 __all__ = [
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -35,11 +37,13 @@ __all__ = [
     "eigvals",
     "eigvalsh",
     "inv",
+    "lstsq",
     "matmul",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
     "norm",
     "outer",
     "pinv",
@@ -49,6 +53,8 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",

@@ -18,6 +18,9 @@ def _same_value(a: Any, b: Any, nodes: dict[Node, Node]) -> bool:
         return nodes.get(a) is b
     if type(a) is not type(b):
         return False
+    if isinstance(a, Graph):
+        _compare(a, b)
+        return True
     if isinstance(a, float) and not isinstance(a, np.generic):
         return struct.pack("d", a) == struct.pack("d", b) or (a != a and b != b)
     if isinstance(a, complex) and not isinstance(a, np.generic):

@@ -35,6 +35,7 @@ class Case:
     order: int = 2  # up to this order
     infer: bool = True  # compare the shape rule; False only where the size depends on values
     rtol: float = 1e-12  # a few roundings of float64
+    same: bool = True  # compare the body of a composite that NumPy evaluates; False where only floats go through it
     name: str = field(default="")
 
 

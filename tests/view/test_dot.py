@@ -84,3 +84,13 @@ def test_nothing_escapes_its_quotes() -> None:
     assert r'''"add\nx + '\"'"''' in labels
     assert r'''"add_2\nadd_1 + '\\\\N'"''' in labels
     assert r'"we\"ird\\path · Cl\"ass"' in labels
+
+
+def test_bodies_are_clusters() -> None:
+    gm = weft.symbolic_trace(lambda x, p: weft.cond(p, lambda v: v + x, lambda v: weft.sin(v), x))
+    text = gm.graph.to_dot()
+    tokens(text)
+    assert re.findall(r'label="(\w+)"; labeljust', text) == ["cond", "true", "false"]
+    names = re.findall(r'^\s+"([^"]+)" \[', text, re.MULTILINE)
+    assert len(names) == len(set(names)) == len(gm.graph.nodes) + 8 and "x" in names and "x 1" in names
+    assert '"v" -> "add";' in text and '"x" -> "cond";' in text

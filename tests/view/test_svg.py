@@ -221,3 +221,11 @@ def test_a_graph_too_large_to_draw_shows_as_text() -> None:
 def test_an_empty_graph() -> None:
     assert ET.fromstring(to_svg(Graph())).tag == f"{SVG}svg"
     assert Graph().to_dot().endswith("}")
+
+
+def test_bodies_are_frames() -> None:
+    gm = weft.symbolic_trace(lambda x, p: weft.cond(p, lambda v: v + x, lambda v: weft.sin(v), x))
+    text = to_svg(gm.graph)
+    for title in ("cond.true", "cond.false"):
+        assert f"<title>{title}</title>" in text
+    assert "v + x" in text and "weft.sin(v)" in text

@@ -13,8 +13,8 @@ from weft._where import user_location
 from weft.autograd import Tensor
 from weft.errors import TraceError
 from weft.ops._numpy import arguments_given, op_for
+from weft.ops._ufunc_methods import method_arguments, ufunc_method
 
-_REDUCTIONS = {np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min"}
 _WRITING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
 # Where `out` stands among the arguments of methods of arrays.
 _OUT_OF_METHODS = {
@@ -41,19 +41,29 @@ READING_METHODS = frozenset(
 )
 
 
-def ufunc_target(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The target of the node for `ufunc(*inputs, **kwargs)` or one of its methods."""
+def ufunc_call(
+    ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The target and the arguments of the node for `ufunc(*inputs, **kwargs)` or one of its methods."""
     if any(array is not None for array in kwargs.get("out") or ()):
         raise _writes(f"np.{ufunc.__name__}(…, out=…)")
-    if method != "__call__":
-        raise TraceError(
-            f"np.{ufunc.__name__}.{method} on a traced value is not recorded by symbolic tracing",
-            where=_where(),
-            help=f"write np.{_REDUCTIONS[ufunc]}(…, axis=0)"
-            if method == "reduce" and ufunc in _REDUCTIONS
-            else "put it in a function of your own and mark that with weft.wrap",
-        )
-    return op_for(ufunc, inputs, kwargs) or ufunc
+    if method == "__call__":
+        return op_for(ufunc, inputs, kwargs) or ufunc, inputs, kwargs
+    arrays, given = method_arguments(method, inputs, kwargs)
+    op = ufunc_method(ufunc, method, given)
+    if method == "outer":
+        given["ufunc"] = ufunc.__name__
+    try:
+        if op is not None:
+            op.bind(arrays, given)
+            return op, arrays, given
+    except TypeError:
+        pass
+    raise TraceError(
+        f"np.{ufunc.__name__}.{method} on a traced value is not recorded by symbolic tracing",
+        where=_where(),
+        help="put it in a function of your own and mark that with weft.wrap",
+    )
 
 
 def function_target(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -50,8 +50,13 @@ class Proxy:
             op.bind(args, kwargs)  # a wrong keyword fails here, on its line, rather than when the graph runs
         return self.tracer.create_proxy("call_function", op, args, kwargs)
 
+    def __weft_control__(self, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        from weft.capture._control import control  # only a program with control flow needs it
+
+        return control(self, primitive, args, kwargs)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        target = _numpy.ufunc_target(ufunc, method, inputs, kwargs)
+        target, inputs, kwargs = _numpy.ufunc_call(ufunc, method, inputs, kwargs)
         return self.tracer.create_proxy("call_function", target, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -195,7 +195,7 @@ class Tracer(TracerBase):
         except NameError:
             path = type(m).__name__
         else:
-            if self.is_leaf_module(m, path):
+            if self.is_leaf_module(m, path) and self._inner is None:  # bodies of control flow hold no modules
                 return self.create_proxy("call_module", path, args, kwargs)
         saved = self._boundary, self._outer, self._module_stack
         self._outer = self._position(sys._getframe(1))

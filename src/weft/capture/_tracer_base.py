@@ -57,7 +57,7 @@ _HELP = {
 }
 _HELP["delitem"] = _HELP["setitem"]
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, _NUMPY_FUNCTION, Op)
-_KEPT = (np.generic, np.dtype, type, enum.Enum, Spec, Generator, *_FUNCTIONS)
+_KEPT = (np.generic, np.dtype, type, enum.Enum, Spec, Generator, Graph, *_FUNCTIONS)
 
 
 class TracerBase:
@@ -75,6 +75,7 @@ class TracerBase:
     _module_stack: dict[str, Any] | None = None
     _wrote: Node | None = None  # the latest call that may have changed an object the program holds
     _refused: TraceError | None = None  # the first thing that was refused, in case the program catches the error
+    _inner: Any = None  # the tracer of the body of control flow that is being recorded, which gets everything meanwhile
     _own_arguments = False  # whether a subclass has its own create_arg
     _own_code: frozenset[int] = frozenset()  # ids of code objects of the user's tracer itself, which is not the program
 
@@ -112,6 +113,8 @@ class TracerBase:
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Any:
         """Record a call and return the proxy of its result."""
+        if self._inner is not None:
+            return self._inner.create_proxy(kind, target, args, kwargs, name, type_expr, proxy_factory_fn)
         create_arg, graph = self.create_arg, self.graph
         if self._own_arguments:
             node_args = tuple([create_arg(a) for a in args])
@@ -212,6 +215,27 @@ class TracerBase:
         return proxy.node
 
     # What the value of a proxy would be needed for
+
+    def undo_point(self) -> Callable[[], None]:
+        """What takes back, later, the effects recorded from now on: a loop was begun as Python and is then recorded."""
+        tracer = self
+        while tracer._inner is not None:
+            tracer = tracer._inner
+        graph, last = tracer.graph, tracer.graph._root.prev
+
+        def undo() -> None:
+            doomed: dict[Node, None] = {}  # effects, and what reads their results; the rest is harmless
+            node = last.next
+            while node is not graph._root:
+                effect = node.op != "placeholder" and node.is_impure()
+                if effect or any(read in doomed for read in node._input_nodes):
+                    doomed[node] = None
+                node = node.next
+            for node in reversed(doomed):
+                if not node.users:
+                    graph.erase_node(node)
+
+        return undo
 
     def to_bool(self, obj: Proxy) -> bool:
         """Called where Python branches on a proxy; a tracer may answer instead of raising."""

@@ -20,7 +20,7 @@ from weft._module import Module
 from weft.capture._proxy import Proxy
 from weft.capture._tracer import Tracer
 from weft.graph import Graph, GraphModule, Interpreter, Node
-from weft.graph._arguments import map_aggregate
+from weft.graph._arguments import graphs_in, map_aggregate, map_copy
 
 
 class _TransformerTracer(Tracer):
@@ -43,11 +43,13 @@ class Transformer(Interpreter):
         self.new_graph.signature = module.graph.signature
         self.new_graph.constants = dict(module.graph.constants)
         self.tracer = _TransformerTracer(self.new_graph, module)
+        self._writes: tuple[Any, ...] = ()
 
     def transform(self) -> GraphModule:
         """Run the graph on proxies and return a GraphModule of what was recorded."""
         result = self.run(enable_io_processing=False)
-        output = self.new_graph.output(map_aggregate(result, lambda a: a.node if isinstance(a, Proxy) else a))
+        written = map_aggregate((result, self._writes), lambda a: a.node if isinstance(a, Proxy) else a)
+        output = self.new_graph.output(written[0], writes=written[1])
         old = self.graph.output_node()
         output.type = old.type
         _inherit(output, old, same=True)
@@ -81,8 +83,14 @@ class Transformer(Interpreter):
         return self.tracer.create_proxy("call_method", target, args, kwargs)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Write a call of a function."""
-        return self.tracer.create_proxy("call_function", target, args, kwargs)
+        """Write a call of a function; the bodies of control flow are copied."""
+        own = map_copy(args, lambda node: node) if any(graphs_in(args)) else args
+        return self.tracer.create_proxy("call_function", target, own, kwargs)
+
+    def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the new graph returns; the writes that the output lists are its writes too."""
+        self._writes = kwargs.get("writes", ())
+        return args[0]
 
 
 def _inherit(new: Node, old: Node, same: bool) -> None:

@@ -44,6 +44,11 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     return fn_or_name
 
 
+def is_wrapped(function: Any) -> bool:
+    """Whether calls of a function are recorded whole."""
+    return getattr(function, "_weft_wrapped", False) is True
+
+
 def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
     if getattr(function, "_weft_wrapped", False):
         return function

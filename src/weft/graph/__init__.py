@@ -1,6 +1,7 @@
 """The graph: nodes, editing, checking, printing, running and saving. See `Graph` and `Node`."""
 
 from weft.graph._arguments import map_aggregate, map_arg
+from weft.graph._control import check, cond, fail, fori_loop, scan, switch, while_loop
 from weft.graph._folder import read_state
 from weft.graph._graph import Graph
 from weft.graph._inputs import Inputs
@@ -20,8 +21,15 @@ __all__ = [
     "Origin",
     "Session",
     "ShapeProp",
+    "check",
+    "cond",
+    "fail",
+    "fori_loop",
     "load",
     "map_aggregate",
     "map_arg",
     "read_state",
+    "scan",
+    "switch",
+    "while_loop",
 ]

@@ -13,6 +13,7 @@ from weft import pytree
 from weft.errors import GraphError
 
 if TYPE_CHECKING:
+    from weft.graph._graph import Graph
     from weft.graph._node import Node
 
 
@@ -91,6 +92,19 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Node) else leaf)
 
 
+def map_copy(a: Any, fn: Callable[[Node], Any], copy: Callable[[Graph], Graph] | None = None) -> Any:
+    """As `map_arg`, for a node that is copied: graphs in the arguments, its bodies, become copies of their own."""
+    from weft.graph._graph import Graph
+    from weft.graph._node import Node
+
+    def leaf(value: Any) -> Any:
+        if isinstance(value, Node):
+            return fn(value)
+        return value if not isinstance(value, Graph) else value.clone() if copy is None else copy(value)
+
+    return map_aggregate(a, leaf)
+
+
 def freeze(a: Any) -> Any:
     """The same arguments with immutable containers."""
     return map_aggregate(a, _constant)
@@ -120,3 +134,17 @@ def nodes_in(a: Any) -> Iterator[Node]:
     elif dataclasses.is_dataclass(a) and not isinstance(a, type):
         for f in dataclasses.fields(a):
             yield from nodes_in(getattr(a, f.name, None))
+
+
+def graphs_in(a: Any) -> Iterator[Graph]:
+    """Every graph in the arguments, in order, as often as it appears: the bodies of control flow."""
+    from weft.graph._graph import Graph
+
+    if isinstance(a, Graph):
+        yield a
+    elif isinstance(a, (tuple, list)):
+        for part in a:
+            yield from graphs_in(part)
+    elif isinstance(a, dict):
+        for part in a.values():
+            yield from graphs_in(part)

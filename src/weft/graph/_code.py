@@ -17,6 +17,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import GraphError
+from weft.graph._code_program import is_structured
 from weft.graph._inputs import Inputs
 from weft.graph._literals import Literals, is_name, is_variable
 from weft.graph._node import Node
@@ -65,12 +66,22 @@ class PythonCode:
     lines: dict[int, Node] = field(default_factory=dict)
 
 
-def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = False) -> PythonCode:
-    """Write the graph as a function of `root_module` and its inputs."""
-    return _Writer(graph, root_module, verbose).write()
+def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = False, in_place: bool = True) -> PythonCode:
+    """Write the graph as a function of `root_module` and its inputs.
+
+    Updates of arrays are written in place where nothing can tell the difference, unless `in_place` is False.
+    """
+    writer = Writer(graph, root_module, verbose)
+    if not is_structured(writer.nodes):
+        return writer.write()
+    from weft.graph._code_blocks import BlockWriter  # which builds on this file
+
+    return BlockWriter(graph, root_module, verbose, in_place).write()
 
 
-class _Writer:
+class Writer:
+    """Writes a graph one line for each node."""
+
     def __init__(self, graph: Graph, root_module: str, verbose: bool) -> None:
         if not is_variable(root_module):
             raise GraphError(f"python_code: {root_module!r} cannot name a parameter")
@@ -82,17 +93,15 @@ class _Writer:
         self.inputs: Inputs | None = graph.signature
         self._check_names()
         parameters = [str(node.target).lstrip("*") for node in self.placeholders]
-        locals_ = {root_module, *(node.name for node in self.nodes), *parameters}
-        self.literal = Literals(locals_ | set(self.inputs.names if self.inputs else ()))
+        self.reserved = {root_module, *parameters, *(self.inputs.names if self.inputs else ())}
+        self.literal = Literals(self.reserved | {node.name for node in self.nodes})
         self.lines: list[str] = []
         self.line_nodes: dict[int, Node] = {}
         self._said: tuple[str, int] | None = None
 
     def write(self) -> PythonCode:
-        parameters, opening = self._parameters() if self.inputs is None else self._nested_parameters(self.inputs)
-        output = next((node for node in reversed(self.nodes) if node.op == "output"), None)
-        returns = "" if output is None or output.type is None else f" -> {self.literal.annotation(output.type)}"
-        self.lines = [f"def forward({', '.join([self.root, *parameters])}){returns}:", *opening]
+        """The function, its globals, and the node of each line."""
+        self._begin()
         released = self._last_uses()
         for node in self.nodes:
             if node.op == "placeholder":
@@ -110,6 +119,13 @@ class _Writer:
         if len(self.lines) == 1:
             self.lines.append("    pass")
         return PythonCode("\n".join(self.lines) + "\n", self.literal.globals, self.line_nodes)
+
+    def _begin(self) -> None:
+        """The line with the parameters, and those that bring them under the names of their nodes."""
+        parameters, opening = self._parameters() if self.inputs is None else self._nested_parameters(self.inputs)
+        output = next((node for node in reversed(self.nodes) if node.op == "output"), None)
+        returns = "" if output is None or output.type is None else f" -> {self.literal.annotation(output.type)}"
+        self.lines = [f"def forward({', '.join([self.root, *parameters])}){returns}:", *opening]
 
     # Inputs
 
@@ -201,12 +217,16 @@ class _Writer:
     def _statement(self, node: Node) -> str:
         if node.op == "output":
             return f"return {self.literal(node.args[0] if node.args else None)}"
-        if node.op == "call_function" and not node.kwargs:
-            special = self._write_in_place(node)
+        return self._line(node, node.name, node.args, node.kwargs)
+
+    def _line(self, node: Node, name: str, args: tuple[Any, ...], kwargs: Any) -> str:
+        """The statement that gives a variable the value of a node."""
+        if node.op == "call_function" and not kwargs:
+            special = self._write_in_place(node, name, args)
             if special is not None:
                 return special
         annotation = "" if node.type is None else f" : {self.literal.annotation(node.type)}"
-        return f"{node.name}{annotation} = {self._expression(node)}"
+        return f"{name}{annotation} = {self._expression(node, args, kwargs)}"
 
     @staticmethod
     def _is_item_write(node: Node) -> bool:
@@ -214,33 +234,35 @@ class _Writer:
         args = node.args
         return node.target is operator.setitem and len(args) == 3 and isinstance(args[0], Node) and not node.kwargs
 
-    def _write_in_place(self, node: Node) -> str | None:
+    def _write_in_place(self, node: Node, name: str, args: tuple[Any, ...]) -> str | None:
         """`x[i] = v` and `x += y`, which are statements; None for any other call."""
-        args, target = node.args, node.target
+        target = node.target
         if self._is_item_write(node):
-            value = f";  {node.name} = None" if node.users else ""
-            return f"{args[0].name}[{self.literal.subscript(args[1])}] = {self.literal(args[2])}{value}"
+            value = f";  {name} = None" if node.users else ""
+            return f"{self._receiver(args[0])}[{self.literal.subscript(args[1])}] = {self.literal(args[2])}{value}"
         sign = _IN_PLACE.get(target) if len(args) == 2 and _hashable(target) else None
         if sign is None:
             return None
         # Not `x += y`: where x cannot change in place, its own name must go on meaning the old value.
-        return f"{node.name} = {self.literal(args[0])};  {node.name} {sign} {self.literal(args[1])}"
+        before = self.literal(args[0])
+        begin = "" if before == name else f"{name} = {before};  "
+        return f"{begin}{name} {sign} {self.literal(args[1])}"
 
-    def _expression(self, node: Node) -> str:
+    def _expression(self, node: Node, args: tuple[Any, ...], kwargs: Any) -> str:
         if node.op == "get_attr":
             return self._path(node.target)
         if node.op == "call_module":
-            return f"{self._path(node.target)}({self._arguments(node.args, node.kwargs)})"
+            return f"{self._path(node.target)}({self._arguments(args, kwargs)})"
         if node.op == "call_method":
-            if not node.args:
+            if not args:
                 raise GraphError(f"python_code: call_method {node.name} has no object to call {node.target!r} of")
-            method = self._attribute(self._receiver(node.args[0]), node.target)
-            return f"{method}({self._arguments(node.args[1:], node.kwargs)})"
-        if not node.kwargs:
-            written = self._operator(node.target, node.args)
+            method = self._attribute(self._receiver(args[0]), node.target)
+            return f"{method}({self._arguments(args[1:], kwargs)})"
+        if not kwargs:
+            written = self._operator(node.target, args)
             if written is not None:
                 return written
-        return f"{self.literal.function(node.target)}({self._arguments(node.args, node.kwargs)})"
+        return f"{self.literal.function(node.target)}({self._arguments(args, kwargs)})"
 
     def _operator(self, target: Any, args: tuple[Any, ...]) -> str | None:
         """The expression for a function that has its own notation; None where it has none."""
@@ -252,7 +274,7 @@ class _Writer:
                 left = self._operand(args[0]) if target is operator.pow else self.literal(args[0])
                 return f"{left} {_INFIX[target]} {self.literal(args[1])}"
             if target is operator.getitem and isinstance(args[0], Node):
-                return f"{args[0].name}[{self.literal.subscript(args[1])}]"
+                return f"{self.literal(args[0])}[{self.literal.subscript(args[1])}]"
             if target is getattr and is_name(args[1]):
                 return self._attribute(self._receiver(args[0]), args[1])
             if target is operator.contains:
@@ -293,13 +315,13 @@ class _Writer:
 
     # Comments and lifetimes
 
-    def _source_comment(self, node: Node) -> None:
+    def _source_comment(self, node: Node, indent: str = "    ") -> None:
         place = node.location
         if place is None or (place.file, place.line) == self._said:
             return
         self._said = (place.file, place.line)
         text = one_line(f"{place.file}:{place.line} in {place.function}: {place.text}".removesuffix(": "))
-        self.lines += [f"    # {text}"]
+        self.lines += [f"{indent}# {text}"]
 
     def _last_uses(self) -> dict[Node, list[str]]:
         """For each node, the names that nothing reads after it."""

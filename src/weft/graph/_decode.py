@@ -22,6 +22,7 @@ import numpy as np
 
 from weft import pytree
 from weft.graph._encode import DTYPES, MAX_DEPTH
+from weft.graph._graph import Graph
 from weft.graph._inputs import Inputs
 from weft.graph._node import Node
 from weft.graph._trusted import Allowed, check_name
@@ -33,6 +34,7 @@ Array = np.ndarray[Any, Any]
 
 
 _ALIKE = 100  # keys of a dict that may have one hash
+_LONGEST_DIM = 1000
 
 
 class Invalid(Exception):
@@ -48,6 +50,7 @@ class Decoder:
         self._ops = {str(name) for name in expect(ops, dict, "the table of ops")}
         self.allowed = allowed
         self.nodes: Sequence[Node] = ()  # those a value may refer to
+        self.bodies: dict[int, Graph] = {}  # graphs that a value may have as a part, each once
         self.types = False  # whether classes are types to compare with here
         self._tensors = [self._tensor(row) for row in expect(tensors, list, "the table of tensors")]
 
@@ -312,9 +315,30 @@ def _enum(decoder: Decoder, content: Any, depth: int) -> Any:
 
 def _spec(decoder: Decoder, content: Any, depth: int) -> Spec:
     shape, name = row(content, 2, "a Spec")
-    if not all(type(dim) is int and dim >= 0 for dim in expect(shape, list, "a shape")):
+    if not all(_is_dim(dim) for dim in expect(shape, list, "a shape")):
         refuse(f"a shape of {_brief(shape)}")
     return Spec(shape, _dtype(name))
+
+
+def _is_dim(dim: Any) -> bool:
+    """A size: a number, or the text of a symbolic one."""
+    if isinstance(dim, str):
+        return dim.isprintable() and 0 < len(dim) <= _LONGEST_DIM
+    return type(dim) is int and dim >= 0
+
+
+def _body(decoder: Decoder, content: Any, depth: int) -> Graph:
+    graph = decoder.bodies.pop(content, None) if type(content) is int else None
+    if graph is None:
+        refuse("a body does not come before its node, or is the body of another")
+    return graph
+
+
+def _number(decoder: Decoder, content: Any, depth: int) -> type:
+    found = next((kind for kind in (int, float, bool, complex) if kind.__name__ == content), None)
+    if found is None:
+        refuse(f"unknown type of a number {_brief(content)}")
+    return found
 
 
 def _three(decoder: Decoder, content: Any, depth: int) -> list[Any]:
@@ -348,6 +372,8 @@ _READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "enum": _enum,
     "spec": _spec,
     "function": lambda d, c, n: d.handed(c),
+    "graph": _body,
+    "number": _number,
 }
 
 

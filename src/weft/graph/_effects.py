@@ -13,6 +13,7 @@ import numpy as np
 from weft.ops._op import Op
 
 if TYPE_CHECKING:
+    from weft.graph._graph import Graph
     from weft.graph._node import Node
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,6 +83,8 @@ def is_impure(node: Node, impure_random: bool = True) -> bool:
 
 def _function_is_impure(node: Node, impure_random: bool) -> bool:
     target = node.target
+    if any(_has_effects(body, impure_random) for body in node.bodies):
+        return True
     if isinstance(target, Op):
         return (impure_random and target.draws(node.args, node.kwargs)) or getattr(target, _MARK, False)
     if getattr(target, _MARK, False) or node.kwargs.get("out") is not None:
@@ -97,6 +100,11 @@ def _function_is_impure(node: Node, impure_random: bool) -> bool:
     drawn_from = getattr(target, "__self__", None)
     draws = module.startswith("numpy.random") or isinstance(drawn_from, random.Random)
     return draws and impure_random
+
+
+def _has_effects(body: Graph, impure_random: bool) -> bool:
+    """Whether a body does something else than compute its result."""
+    return any(node.op not in ("placeholder", "output") and is_impure(node, impure_random) for node in body.nodes)
 
 
 def _module_is_impure(node: Node, impure_random: bool) -> bool:

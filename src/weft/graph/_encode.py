@@ -2,7 +2,8 @@
 
 None, booleans, text, finite floats and ordinary integers are written as JSON has them. `[3]` is the value of the fourth
 node. Everything else is an object with one key that says what it is: {"tuple": […]}, {"slice": [a, b, c]},
-{"dtype": "<f4"}, {"array": ["key", "<f8"]} for an array stored beside the structure, and so on.
+{"dtype": "<f4"}, {"array": ["key", "<f8"]} for an array stored beside the structure, {"graph": 2} for a body that is
+the third graph of the file, and so on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from weft import pytree
 from weft._module import as_array
+from weft.graph._graph import Graph
 from weft.graph._inputs import Inputs
 from weft.graph._node import Node
 from weft.graph._trusted import name_of
@@ -45,7 +47,8 @@ class Unsupported(Exception):
 class Encoder:
     """Writes values as JSON and gathers the arrays among them."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: bool = False) -> None:
+        self._facts = facts  # about a node: the type of a number is one
         self.arrays: dict[str, Array] = {}
         self.tensors: list[Any] = []
         self.ops: set[str] = set()
@@ -55,6 +58,7 @@ class Encoder:
         self._keep: list[Any] = []  # what ids were taken of lives as long as they are used
         self.hint = "array"  # what the next arrays are called
         self.numbers: Mapping[Node, int] = {}  # the nodes a value may refer to
+        self.body: Callable[[Graph], int] | None = None  # stores a graph that is part of a value, and numbers it
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """One value."""
@@ -67,6 +71,8 @@ class Encoder:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": str(value)}
+        if self._facts and kind is type and value in (int, float, complex, bool):
+            return {"number": value.__name__}
         if depth >= MAX_DEPTH:
             raise Unsupported(f"containers are nested more than {MAX_DEPTH} deep")
         writer = _WRITERS.get(kind)
@@ -81,6 +87,10 @@ class Encoder:
         if dataclasses.is_dataclass(value):
             fields = [f.name for f in dataclasses.fields(value)]
             return {"struct": [self.name(kind), [[f, self.value(getattr(value, f), depth + 1)] for f in fields]]}
+        if isinstance(value, Graph):
+            if self.body is None:
+                raise Unsupported("a graph can only be saved as a body of a node")
+            return {"graph": self.body(value)}
         if callable(value):
             return {"function": self.name(value)}
         raise Unsupported(f"a value of type {kind.__module__}.{kind.__qualname__} cannot be saved")
@@ -220,9 +230,8 @@ def _enum(encoder: Encoder, value: enum.Enum, depth: int) -> Any:
 
 
 def _spec(encoder: Encoder, value: Spec, depth: int) -> Any:
-    if not all(type(dim) is int for dim in value.shape):
-        raise Unsupported(f"{value!r} has dimensions that are not numbers")
-    return {"spec": [list(value.shape), _dtype(value.dtype)]}
+    # A symbolic size is written as its text, for people: what it stands for is known to one run only.
+    return {"spec": [[dim if type(dim) is int else str(dim) for dim in value.shape], _dtype(value.dtype)]}
 
 
 _Writer = Callable[[Encoder, Any, int], Any]

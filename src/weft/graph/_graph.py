@@ -18,14 +18,14 @@ The list is doubly linked: inserting, moving and erasing a node takes constant t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
 from weft.errors import GraphError
 from weft.graph import _labels
-from weft.graph._arguments import map_arg
+from weft.graph._arguments import map_arg, map_copy
 from weft.graph._inputs import Inputs
 from weft.graph._names import Names, candidate_name
 from weft.graph._node import KINDS, Node, Target
@@ -154,17 +154,22 @@ class Graph:
         """Add a call of a submodule of the owning module."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
-    def output(self, result: Any, type_expr: Any = None) -> Node:
-        """Add the output: what running the graph returns."""
-        return self.create_node("output", "output", (result,), type_expr=type_expr)
+    def output(self, result: Any, type_expr: Any = None, writes: Iterable[tuple[Node, Node]] = ()) -> Node:
+        """Add the output: what running the graph returns.
+
+        `writes` has pairs of an input (a placeholder or get_attr node) and the node of its new content. Whoever runs
+        the graph puts the content there once everything is computed; nodes themselves change nothing.
+        """
+        pairs = tuple(tuple(pair) for pair in writes)
+        return self.create_node("output", "output", (result,), {"writes": pairs} if pairs else {}, type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda node: node) -> Node:
         """Copy a node of any graph to the insertion point; `arg_transform` maps its inputs."""
         copied = self.create_node(
             node.op,
             node.target,
-            map_arg(node.args, arg_transform),
-            map_arg(node.kwargs, arg_transform),
+            map_copy(node.args, arg_transform),
+            map_copy(node.kwargs, arg_transform),
             node.name,
             node.type,
         )
@@ -178,6 +183,7 @@ class Graph:
         """Copy all nodes of another graph here; returns what its output becomes.
 
         `val_map` tells what stands for nodes already dealt with (such as placeholders), and learns of every copy.
+        Writes that the other output lists are not copied: they name inputs of that graph.
         """
         for node in g.nodes:
             if node in val_map:
@@ -222,14 +228,18 @@ class Graph:
         to_erase._erased = True
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erase every node that nothing reads and that does nothing else; True if any went."""
+        """Erase every node that nothing reads and that does nothing else, in bodies too; True if any went."""
         self.lint()
-        impure = is_impure_node or (lambda node: node.is_impure())
+        return self._sweep(is_impure_node or (lambda node: node.is_impure()))
+
+    def _sweep(self, impure: Callable[[Node], bool]) -> bool:
         dead = 0
         for node in reversed(self.nodes):
             if not node.users and not impure(node):
                 self.erase_node(node)
                 dead += 1
+            else:
+                dead += sum([body._sweep(impure) for body in node.bodies])
         return dead > 0
 
     # Checking, reading as text, running, saving: each in a file of its own

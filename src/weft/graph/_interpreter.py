@@ -21,6 +21,7 @@ from weft.errors import GraphError
 from weft.graph._arguments import ImmutableDict, ImmutableList, map_aggregate
 from weft.graph._graph import Graph
 from weft.graph._node import Node
+from weft.graph._writes import carry_out
 
 _PLAIN = frozenset({int, float, bool, str, complex, type(None)})
 
@@ -118,7 +119,9 @@ class Interpreter:
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the run returns."""
+        """What the run returns; writes that the output lists are carried out first."""
+        if kwargs:
+            carry_out(kwargs.get("writes", ()))
         return args[0]
 
     # Finding values

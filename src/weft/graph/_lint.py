@@ -1,8 +1,9 @@
 """`lint`: every invariant of a graph, checked in time linear in its size.
 
 The list is intact; names are unique and legal; targets fit their kind; each edge is known at both ends and points
-backwards; inputs come first and the output last; what nodes read and call exists on the owning module. The first
-violation is raised as a `GraphError` that names the nodes and, where known, their source lines.
+backwards; inputs come first and the output last; what nodes read and call exists on the owning module; bodies of
+control flow are sound and fit their nodes (`_lint_control`). The first violation is raised as a `GraphError` that names
+the nodes and, where known, their source lines.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from weft._module import Module
 from weft.errors import GraphError
+from weft.graph._lint_control import check_bodies, check_writes
 from weft.graph._literals import is_variable
 from weft.graph._node import KINDS, Node
 from weft.graph._order import topological_order
@@ -24,7 +26,11 @@ Inputs = dict[Node, dict[Node, None]]
 
 
 def lint(graph: Graph) -> None:
-    """Check a graph; raises GraphError at the first thing that is wrong."""
+    """Check a graph and the bodies in it; raises GraphError at the first thing that is wrong."""
+    _lint(graph, [])
+
+
+def _lint(graph: Graph, around: list[Graph]) -> None:
     nodes = _walk(graph)
     inputs = {node: node._input_nodes for node in nodes}
     _check_names(nodes)
@@ -39,6 +45,24 @@ def lint(graph: Graph) -> None:
         _check_table(graph, nodes)
     if graph.owning_module is not None:
         _check_owner(graph, nodes)
+    for node in nodes:
+        if node._op == "output":
+            check_writes(graph, node, _fail)
+        else:
+            _check_bodies(node, [*around, graph])
+
+
+def _check_bodies(node: Node, around: list[Graph]) -> None:
+    for body in node.bodies:
+        if any(body is outer for outer in around):
+            _fail(f"{node.name} has a body that contains it", node, "give it a copy: graph.clone()")
+        try:
+            _lint(body, around)
+        except GraphError as error:
+            raise GraphError(
+                f"{error.message} (in a body of {node.name})", where=error.where, help=error.help
+            ) from None
+    check_bodies(node, _fail)
 
 
 def _fail(message: str, node: Node | None = None, help: str | None = None) -> NoReturn:
@@ -124,7 +148,7 @@ def _check_target(node: Node) -> None:
         _fail(f"call_method {node.name}: the target is empty", node)
     elif node._op == "call_method" and not node._args:
         _fail(f"call_method {node.name}: there is no object to call {target!r} of", node, "it is the first argument")
-    elif node._op == "output" and (len(node._args) != 1 or node._kwargs):
+    elif node._op == "output" and len(node._args) != 1:
         _fail(f"output {node.name} takes one value, got {format_value(node._args)}", node)
 
 

@@ -105,8 +105,11 @@ class _Reader:
         for number, place in enumerate(expect(structure["places"], list, "the table of places")):
             self.places.append(self._place(place, number))
         self.decoder = Decoder(arrays, structure["tensors"], structure["ops"], self.allowed)
-        self.graphs = [self._graph(data) for data in expect(structure["graphs"], list, "the table of graphs")]
-        self._unowned = dict(enumerate(self.graphs))
+        self.graphs: list[Graph] = []
+        for number, data in enumerate(expect(structure["graphs"], list, "the table of graphs")):
+            self.graphs.append(self._graph(data))
+            self.decoder.bodies[number] = self.graphs[-1]
+        self._unowned, self.decoder.bodies = self.decoder.bodies, {}  # those that are no bodies of others
         for number, data in enumerate(expect(structure["modules"], list, "the table of modules")):
             self.where = f"module {number}"
             self.modules.append(self._module(expect(data, dict, "a module")))
@@ -116,8 +119,9 @@ class _Reader:
         return self._root(structure["root"])
 
     def _root(self, root: Any) -> Any:
-        if root == {"graph": 0} and len(self.graphs) == 1 and not self.modules:
-            found: Any = self.graphs[0]
+        last = len(self.graphs) - 1
+        if root == {"graph": last} and [*self._unowned] == [last] and not self.modules:
+            found: Any = self.graphs[last]
         elif self.modules and root == {"module": len(self.modules) - 1} and not self._unowned:
             found = self.modules[-1]
             if not isinstance(found, GraphModule):

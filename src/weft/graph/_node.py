@@ -15,7 +15,7 @@ import numpy as np
 
 from weft import _where
 from weft.errors import GraphError
-from weft.graph._arguments import ImmutableDict, freeze, map_arg, nodes_in
+from weft.graph._arguments import ImmutableDict, freeze, graphs_in, map_arg, nodes_in
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
@@ -170,6 +170,12 @@ class Node:
         if self._kwargs:
             found.update(dict.fromkeys(nodes_in(self._kwargs)))
         return found
+
+    @property
+    def bodies(self) -> list[Graph]:
+        """The graphs among the arguments: what a node of control flow runs."""
+        found = [graph for arg in self._args if type(arg) not in _SIMPLE for graph in graphs_in(arg)]
+        return found if not self._kwargs else [*found, *graphs_in(self._kwargs)]
 
     def update_arg(self, idx: int, arg: Any) -> None:
         """Replace one positional argument."""

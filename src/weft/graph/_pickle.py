@@ -9,7 +9,7 @@ import sys
 from copy import deepcopy
 from typing import Any
 
-from weft.graph._arguments import map_aggregate, map_arg
+from weft.graph._arguments import map_aggregate, map_arg, map_copy
 from weft.graph._graph import Graph
 from weft.graph._node import Node, Origin
 
@@ -60,9 +60,14 @@ def duplicate(graph: Graph, memo: dict[int, Any]) -> Graph:
     copied = Graph(tracer_cls=graph._tracer_cls, tracer_extras=graph._tracer_extras)
     memo[id(graph)] = copied
     to: dict[Node, Node] = {}
+
+    def body(inner: Graph) -> Graph:
+        return memo[id(inner)] if id(inner) in memo else duplicate(inner, memo)
+
     for n in graph.nodes:
-        kwargs = map_arg(n.kwargs, to.__getitem__) if n.kwargs else None
-        to[n] = node = copied.create_node(n.op, n.target, map_arg(n.args, to.__getitem__), kwargs, n.name, n.type)
+        kwargs = map_copy(n.kwargs, to.__getitem__, body) if n.kwargs else None
+        args = map_copy(n.args, to.__getitem__, body)
+        to[n] = node = copied.create_node(n.op, n.target, args, kwargs, n.name, n.type)
         node.name, node._position = n.name, n._position
         node._meta = None if n._meta is None else dict(n._meta)
         memo[id(n)] = node

@@ -48,7 +48,7 @@ def format_node(
     if node.op == "output":
         if node.type is not None and maybe_return_typename:
             maybe_return_typename[0] = f" -> {type_name(node.type)}"
-        return f"return {format_value(node.args[0] if node.args else None, percent=False)}"
+        return f"return {format_value(node.args[0] if node.args else None, percent=False)}{_writes(node)}"
     return (
         f"{head}[target={target_name(node.target)}](args = {format_value(node.args)}, kwargs = {_named(node.kwargs)})"
     )
@@ -150,7 +150,7 @@ def spec_text(spec: Any) -> str:
         return "(" + ", ".join(spec_text(part) for part in spec) + ")"
     if hasattr(spec, "shape") and hasattr(spec, "dtype"):
         return f"{spec.dtype}[{', '.join(str(dim) for dim in spec.shape)}]"
-    return type(spec).__name__
+    return spec.__name__ if isinstance(spec, type) else type(spec).__name__
 
 
 def source_line(node: Node) -> str:
@@ -201,7 +201,15 @@ def format_value(value: Any, percent: bool = True) -> str:
         return f"{type(value).__name__}({', '.join(fields)})"
     if callable(value) and hasattr(value, "__name__"):
         return target_name(value)
+    if hasattr(type(value), "output_node"):  # a Graph: the class itself would be a circular import
+        return f"<graph {len(value.nodes)} node{'s' * (len(value.nodes) != 1)}>"
     return one_line(" ".join(repr(value).split()))
+
+
+def _writes(node: Node) -> str:
+    """What an output writes besides: `; a[...] = index_update`."""
+    pairs = node.kwargs.get("writes", ())
+    return "".join(f"; {target.name}[...] = {value.name}" for target, value in pairs)
 
 
 def _named(kwargs: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.graph._graph import Graph
 from weft.graph._node import Node
 from weft.graph._signatures import signature_of
 from weft.graph._wildcards import OneOf
@@ -206,6 +207,8 @@ def same_constant(a: Any, b: Any) -> bool:
     """
     if a is b:
         return True
+    if isinstance(a, Graph) and isinstance(b, Graph):
+        return same_graph(a, b)
     if isinstance(a, _NUMERIC) and type(a) is type(b):
         return _same_numbers(np.asarray(a), np.asarray(b))
     if _is_dtype(a) and _is_dtype(b):
@@ -217,6 +220,38 @@ def same_constant(a: Any, b: Any) -> bool:
     except Exception:
         # An object that cannot say whether it equals another does not.
         return False
+
+
+def same_graph(a: Graph, b: Graph) -> bool:
+    """Whether two graphs do the same: node for node the same calls in one order.
+
+    What nodes and inputs are called makes no difference, nor do facts in `meta`.
+    """
+    if len(a.nodes) != len(b.nodes):
+        return False
+    to: dict[Node, Node] = {}
+    for mine, theirs in zip(a.nodes, b.nodes, strict=True):
+        if mine.op != theirs.op or not _same_target(mine, theirs):
+            return False
+        if not _same_value((mine.args, dict(mine.kwargs)), (theirs.args, dict(theirs.kwargs)), to):
+            return False
+        to[mine] = theirs
+    return True
+
+
+def _same_target(mine: Node, theirs: Node) -> bool:
+    if mine.op == "placeholder":
+        return bool(mine.target.count("*") == theirs.target.count("*"))
+    return _same_attribute(mine, theirs) if mine.op == "get_attr" else bool(mine.target == theirs.target)
+
+
+def _same_value(mine: Any, theirs: Any, to: Mapping[Node, Node]) -> bool:
+    if isinstance(mine, Node):
+        return to.get(mine) is theirs
+    if isinstance(mine, (tuple, list, dict, slice)):
+        pairs = parts_of(mine, theirs)
+        return pairs is not None and all(_same_value(one, other, to) for one, other in pairs)
+    return same_constant(mine, theirs)
 
 
 _NUMERIC = (np.ndarray, np.generic, float, complex)

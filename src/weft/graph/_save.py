@@ -124,6 +124,7 @@ class _Writer:
         nodes = list(graph.nodes)
         encoder = self.encoder
         outer, encoder.numbers = encoder.numbers, {node: i for i, node in enumerate(nodes)}
+        outside, encoder.body = encoder.body, lambda body: self._body(body, encoder.hint)
         described: dict[str, Any] = {"nodes": [self._node(node, path) for node in nodes]}
         try:
             if graph.signature is not None:
@@ -136,9 +137,15 @@ class _Writer:
                     described["constants"][_attribute(name)] = encoder.value(value)
         except Unsupported as error:
             raise FileError(f"save: {encoder.hint}: {error}") from None
-        encoder.numbers = outer
+        encoder.numbers, encoder.body = outer, outside
         self.graphs.append(described)
         return len(self.graphs) - 1
+
+    def _body(self, body: Graph, hint: str) -> int:
+        """Add a graph that a node runs: it stands before the graph of that node, and belongs to it alone."""
+        number = self.graph(body, hint)
+        self.encoder.hint = hint
+        return number
 
     def _node(self, node: Node, path: str) -> list[Any]:
         encoder = self.encoder
@@ -198,7 +205,7 @@ class _Writer:
         kept = {}
         for key, value in meta.items():
             try:
-                data = Encoder().value(value)
+                data = Encoder(facts=True).value(value)
             except (Unsupported, RecursionError):
                 continue
             if isinstance(key, str) and not _needs_more(data):

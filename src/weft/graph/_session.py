@@ -25,6 +25,7 @@ from weft.errors import GraphError
 from weft.graph._graph import Graph
 from weft.graph._interpreter import fetch_attr, note_node, values_of
 from weft.graph._node import Node
+from weft.graph._writes import carry_out
 
 Fetch = Node | str
 
@@ -85,6 +86,8 @@ class Session:
             return fetch_attr(self._root, self.graph, target)(*args, **kwargs)
         if kind == "placeholder" and target.startswith("*"):
             return {} if target.startswith("**") else ()
+        if kwargs:
+            carry_out(kwargs.get("writes", ()))
         return args[0]  # the output's value, or a placeholder's default
 
     # Names

@@ -18,10 +18,15 @@ from typing import Any
 
 from weft import pytree
 from weft.errors import UnknownShape, WeftError
+from weft.graph._control_checks import body_interpreter
+from weft.graph._control_shapes import Never, effect, has_rule, infer_control, is_effect
 from weft.graph._graph import Graph
 from weft.graph._interpreter import Interpreter
 from weft.graph._node import Node
 from weft.graph._print import target_name
+from weft.graph._unknown import NUMBERS, Unknown, has_unknown, sizes
+from weft.graph._unknown import call as call_unknown
+from weft.ops._dim import Sizes
 from weft.ops._numpy import op_for
 from weft.ops._op import Op
 from weft.ops._spec import Spec, spec_of
@@ -35,7 +40,11 @@ class ShapeProp(Interpreter):
     def propagate(self, *args: Any) -> Any:
         """Run on arrays or Specs and return the result; `meta["type"]` of each node tells its shape and dtype."""
         self._abstract = self._abstract or _has_spec(pytree.leaves_of(args))
-        return self.run(*args)
+        token = sizes.set(Sizes())
+        try:
+            return self.run(*(Unknown(arg) if self._abstract and _is_kind(arg) else arg for arg in args))
+        finally:
+            sizes.reset(token)
 
     def run_node(self, n: Node) -> Any:
         """Run one node and note the type of its result."""
@@ -55,6 +64,12 @@ class ShapeProp(Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a function; NumPy's functions do not know Specs, the ops that mean the same do."""
+        if has_rule(target, args):
+            return self._control(target, args, kwargs)
+        if self._abstract and is_effect(target):
+            return effect(target)
+        if self._abstract and has_unknown(args, kwargs):
+            return call_unknown(target, args, kwargs)
         if self._abstract and isinstance(target, Op) and target.draws(args, kwargs):
             arguments = zip(target.__signature__.parameters, target.bind(args, kwargs), strict=True)
             return target.infer(*(spec_of(value) if name in target.arrays else value for name, value in arguments))
@@ -70,13 +85,42 @@ class ShapeProp(Interpreter):
             )
         return super().call_function(target, args, kwargs)
 
+    def _control(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Control flow: on Specs by the shapes of its bodies, which are noted on their nodes; on arrays by running."""
+        if self._abstract or _has_spec(pytree.leaves_of((args, kwargs))):
+            return infer_control(target, args, kwargs, _run_abstract)
+        token = body_interpreter.set(ShapeProp)
+        try:
+            return super().call_function(target, args, kwargs)
+        finally:
+            body_interpreter.reset(token)
+
+    def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the run returns; nothing is written, for this is to look and not to run."""
+        return args[0]
+
+
+def _run_abstract(body: Graph, values: list[Any]) -> Any:
+    inside = ShapeProp(None, graph=body)
+    inside._abstract = True
+    return inside._run(iter(values), None)
+
 
 def infer(graph: Graph, *specs: Any) -> Any:
     """Shape and dtype of the result for inputs of these Specs (arrays count as theirs); every node's is noted."""
     abstract = [spec_tree(value) for value in specs]
     found = ShapeProp(graph.owning_module, graph=graph)
     found._abstract = True
-    return found.propagate(*abstract)
+    return pytree.map(_told, found.propagate(*abstract))
+
+
+def _told(leaf: Any) -> Any:
+    """What a caller is told of a value: of a number that only running can tell, its type."""
+    return leaf.kind if isinstance(leaf, Unknown) else None if isinstance(leaf, Never) else leaf
+
+
+def _is_kind(value: Any) -> bool:
+    return isinstance(value, type) and value in NUMBERS
 
 
 def spec_tree(value: Any) -> Any:
@@ -85,14 +129,19 @@ def spec_tree(value: Any) -> Any:
 
 
 def type_of(value: Any) -> Any:
-    """The Spec of an array, or a container of Specs; None where there is no array at all."""
+    """The Spec of an array, the Python type of a number that is not known, or a container of them; else None."""
     if isinstance(value, Spec):
         return value
     leaves, tree = pytree.flatten(value)
-    specs = [_spec_or_value(leaf) for leaf in leaves]
-    if not _has_spec(specs):
-        return None
-    return tree.unflatten(leaf if isinstance(leaf, Spec) else None for leaf in specs)
+    types = [_leaf_type(leaf) for leaf in leaves]
+    return tree.unflatten(types) if any(found is not None for found in types) else None
+
+
+def _leaf_type(leaf: Any) -> Any:
+    if isinstance(leaf, Unknown):
+        return leaf.kind
+    found = _spec_or_value(leaf)
+    return found if isinstance(found, Spec) else None
 
 
 def _has_spec(values: Sequence[Any]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.errors import GraphError
-from weft.graph._arguments import map_arg, nodes_in
+from weft.graph._arguments import map_arg, map_copy, nodes_in
 from weft.graph._attributes import Attributes
 from weft.graph._graph import Graph
 from weft.graph._node import Node
@@ -29,10 +29,16 @@ def clone(graph: Graph) -> Graph:
     copied.owning_module = graph.owning_module
     if graph.signature is not None:
         copied.signature = dataclasses.replace(graph.signature, constants=dict(graph.signature.constants))
+    _own_facts(copied)
+    return copied
+
+
+def _own_facts(copied: Graph) -> None:
     for node in copied.nodes:
         if node._meta:
             node._meta = _own(node._meta)
-    return copied
+        for body in node.bodies:
+            _own_facts(body)
 
 
 def _own(value: Any) -> Any:
@@ -48,11 +54,12 @@ def _own(value: Any) -> Any:
 
 def extract(graph: Graph, inputs: Sequence[Node], outputs: Any) -> Graph:
     """The part between some nodes as a graph of its own; see `Graph.extract`."""
+    writes: tuple[Any, ...] = ()
     if isinstance(outputs, Node) and outputs.op == "output":
-        outputs = outputs.args[0]
+        outputs, writes = outputs.args[0], outputs.kwargs.get("writes", ())
     _check_members("extract", graph, [*inputs, *nodes_in(outputs)])
     _check_distinct("extract", inputs)
-    part = region("extract", graph, inputs, nodes_in(outputs))
+    part = region("extract", graph, inputs, nodes_in((outputs, writes)))
     taken = Graph(graph.owning_module, graph._tracer_cls, graph._tracer_extras)
     copies: dict[Node, Node] = {}
     parameters: set[str] = set()
@@ -62,14 +69,14 @@ def extract(graph: Graph, inputs: Sequence[Node], outputs: Any) -> Graph:
         parameters.add(target.lstrip("*"))
         copies[node] = taken.create_node("placeholder", target, args, {}, node.name, node.type)
     for node in part:
-        args, kwargs = map_arg(node.args, copies.__getitem__), map_arg(node.kwargs, copies.__getitem__)
+        args, kwargs = map_copy(node.args, copies.__getitem__), map_copy(node.kwargs, copies.__getitem__)
         copies[node] = taken.create_node(node.op, node.target, args, kwargs, node.name, node.type)
     for node, copied in copies.items():
         copied.name, copied._position = node.name, node._position
         copied._meta = None if node._meta is None else _own(node._meta)
     read = {node.target for node in part if node.op == "get_attr"}
     taken.constants = {name: value for name, value in graph.constants.items() if name in read}
-    taken.output(map_arg(outputs, copies.__getitem__))
+    taken.output(map_arg(outputs, copies.__getitem__), writes=map_arg(writes, copies.__getitem__))
     return taken
 
 
@@ -139,6 +146,11 @@ def interface(verb: str, replacement: Graph) -> tuple[list[Node], list[Any]]:
     output = next((node for node in replacement.nodes if node.op == "output"), None)
     if output is None:
         raise GraphError(f"{verb}: the replacement has no output", help="add one with graph.output(value)")
+    if output.kwargs.get("writes"):
+        raise GraphError(
+            f"{verb}: the replacement writes to its input {output.kwargs['writes'][0][0].name}",
+            help="return the new content instead, and list the write on the output of the whole graph",
+        )
     return placeholders, leaves_of(output.args[0])
 
 
@@ -200,7 +212,7 @@ def splice(
         if node.op == "output":
             results = [map_arg(leaf, copies.__getitem__) for leaf in leaves_of(node.args[0])]
         elif node.op != "placeholder":
-            args, kwargs = map_arg(node.args, copies.__getitem__), map_arg(node.kwargs, copies.__getitem__)
+            args, kwargs = map_copy(node.args, copies.__getitem__), map_copy(node.kwargs, copies.__getitem__)
             name = None if retarget(node)[1] != node.target else node.name
             with graph.inserting_before(point):
                 copies[node] = copied = graph.create_node(*retarget(node), args, kwargs, name, node.type)

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from weft.graph._control import CONTROL, check, fail
 from weft.graph._literals import is_variable
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE, Op
@@ -97,6 +98,10 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
         for name in names:
             if hasattr(room, name):  # some are younger than the oldest NumPy that will do
                 named[f"{prefix}.{name}"] = getattr(room, name)
+    named |= {value.__name__: value for value in vars(builtins).values() if _is_exception(value)}
+    named["numpy.linalg.LinAlgError"] = np.linalg.LinAlgError
+    # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
+    named |= {f"weft.control.{function.__name__}": function for function in (*CONTROL, check, fail)}
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec, "collections.OrderedDict": OrderedDict}
     autograd = importlib.import_module("weft.autograd")  # by name: its room stands beside this one
     named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter}
@@ -104,6 +109,11 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     for name, value in named.items():
         names_of.setdefault(value, name)
     return names_of, named
+
+
+def _is_exception(value: Any) -> bool:
+    """Whether a builtin is an exception that a program may raise: not one that ends it."""
+    return isinstance(value, type) and issubclass(value, Exception)
 
 
 def _ufuncs() -> list[str]:
@@ -264,6 +274,8 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
             refuse(f"getattr reads {name!r}, which is not known to be a harmless attribute of arrays")
     elif any(target is function for function in (sorted, min, max)) and "key" in kwargs:
         refuse(f"{target.__name__} is called with a key, which would run whatever it is given")
+    elif target is fail and not (args and isinstance(args[0], type) and issubclass(args[0], Exception)):
+        refuse("fail is called with something else than a class of exceptions")
     elif any(target is cls for cls in _NOT_CALLED):
         refuse(f"{target} is a type to be named, not a function to be called")
 

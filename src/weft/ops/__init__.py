@@ -3,12 +3,25 @@
 from types import ModuleType as _ModuleType
 
 # Namespaces of their own: weft.fft, weft.linalg, weft.random.
-from weft.ops import choices, fft, linalg_decompositions, linalg_solvers, random
+from weft.ops import (
+    _masked,
+    _numpy_forms,
+    _ufunc_methods,
+    choices,
+    fft,
+    linalg_decompositions,
+    linalg_solvers,
+    linalg_systems,
+    random,
+)
 from weft.ops._op import TABLE, Op, op_of
 from weft.ops._spec import Spec, spec, spec_of
 from weft.ops.activation import *
 from weft.ops.adaptive import *
+from weft.ops.assembling import *
 from weft.ops.attention import *
+from weft.ops.averages import *
+from weft.ops.binning import *
 from weft.ops.blends import *
 from weft.ops.constants import *
 from weft.ops.contraction import *
@@ -18,6 +31,7 @@ from weft.ops.cumulative import *
 from weft.ops.dtypes import *
 from weft.ops.elementwise import *
 from weft.ops.gelus import *
+from weft.ops.grids import *
 from weft.ops.indexing import *
 from weft.ops.joining import *
 from weft.ops.layers import *
@@ -25,12 +39,18 @@ from weft.ops.linalg import *
 from weft.ops.logic import *
 from weft.ops.losses import *
 from weft.ops.manipulation import *
+from weft.ops.nans import *
 from weft.ops.normalization import *
+from weft.ops.numbers import *
 from weft.ops.padding import *
+from weft.ops.polynomials import *
 from weft.ops.pooling import *
+from weft.ops.quantiles import *
 from weft.ops.recurrent import *
 from weft.ops.reductions import *
+from weft.ops.searching import *
 from weft.ops.selecting import *
+from weft.ops.signal import *
 from weft.ops.softmaxes import *
 from weft.ops.sorting import *
 from weft.ops.special import *

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DtypeError, NotDifferentiable
+from weft.ops._dim import Dim
 from weft.ops._drawing import RandomOp
 from weft.ops._op import TABLE, Op, Rule, Rules
-from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of
+from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of, spec_of
 
 Derivative = Rule | NotDifferentiable
 
@@ -189,19 +190,31 @@ def op(
 
 
 def composite(
-    *, arrays: Sequence[str] = ("x",), numpy: Sequence[Any] = (), random: bool | Callable[..., bool] = False
+    *,
+    arrays: Sequence[str] = ("x",),
+    numpy: Sequence[Any] = (),
+    random: bool | Callable[..., bool] = False,
+    eval: Callable[..., Any] | None = None,
+    infer: Callable[..., Any] | None = None,
+    scalar: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:
-    """Declare a function over other ops. Its shape rule and its derivatives are those of its body."""
+    """Declare a function over other ops. Its shape rule and its derivatives are those of its body.
+
+    `eval` is what evaluates it on arrays where that is not the body itself: the same function of NumPy, to the last
+    bit. It is called with the arguments of the call as they are. `infer` states the shape rule where the body cannot.
+    `scalar` makes an array without dimensions a number, as the functions of NumPy that reduce do.
+    """
 
     def declare(function: Callable[..., Any]) -> Op:
         through_body = NotDifferentiable(f"{function.__name__} is a composite: differentiate its body")
         return (RandomOp if random else Op)(
             function.__name__,
-            eval=function,
-            infer=_spread_call(function),
+            eval=eval or (_number(function) if scalar else function),
+            infer=infer or (_described if eval else _spread_call)(function),
             vjp=(through_body,) * len(arrays),
             arrays=arrays,
             doc=_doc(function),
+            signature=inspect.signature(function) if eval or scalar else None,
             numpy=numpy,
             body=function,
             random=random,
@@ -228,7 +241,10 @@ def conj(x: Any) -> Any:
 
 def pointwise_dtype(function: Callable[..., Any], *values: Any) -> np.dtype[Any]:
     """The dtype NumPy gives `function` of these Specs and Python scalars, which do not promote."""
-    key = tuple((None, v.dtype) if hasattr(v, "dtype") else (type(v), v) for v in values)
+    key = tuple(
+        (None, v.dtype) if hasattr(v, "dtype") else _SOME_INTEGER if isinstance(v, Dim) else (type(v), v)
+        for v in values
+    )
     return _pointwise_dtype(function, key)
 
 
@@ -270,6 +286,7 @@ def _pointwise(
     )
 
 
+_SOME_INTEGER = (int, 2)  # what a size counts as
 _SIGNS = frozenset({-1, 0, 1})
 
 
@@ -325,6 +342,20 @@ def _spread_call(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return call
+
+
+def _number(function: Callable[..., Any]) -> Callable[..., Any]:
+    def eval(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        return found[()] if type(found) is np.ndarray and not found.shape else found
+
+    return eval
+
+
+def _described(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The shape rule of a body, also where a part of its result does not depend on its arrays and comes out as one."""
+    call = _spread_call(function)
+    return lambda *values: spec_of(call(*values))
 
 
 def _doc(function: Callable[..., Any]) -> str:

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from weft.errors import IndexingError, UnknownShape
-from weft.ops._spec import Shape, Spec, broadcast_shapes, size_of
+from weft.ops._dim import Dim, slice_length, unknown_size
+from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, size_of
 
+_PLAIN = frozenset({int, type(None)})
 _ACCEPTED = "integers, slices, None, Ellipsis, integer arrays and boolean masks"
 
 
@@ -103,7 +105,8 @@ def indexed_shape(name: str, shape: Sequence[int], key: Any) -> Shape:
         _check_mask(name, part, shape, axis)
     selected = _broadcast(name, found) if advanced else ()
     for part, axis in zip(found, axes, strict=True):
-        if part.shape == () or size_of(selected) != 0:  # NumPy takes any array of indices where nothing is selected
+        # NumPy takes any array of indices where nothing is selected.
+        if _has_range(part, shape, axis) and (part.shape == () or size_of(selected) != 0):
             _check_range(name, part, shape, axis)
     if not advanced:
         return tuple(basic)
@@ -139,7 +142,7 @@ def _array_of(name: str, part: list[Any]) -> Any:
         shapes = {tuple(getattr(p, "shape", ())) for p in inner}
         if len(shapes) > 1:
             raise IndexingError(f"{name}: a list in a key has parts of different shapes: {sorted(shapes)}")
-        dtype = np.result_type(*(getattr(p, "dtype", np.asarray(p).dtype) for p in inner))
+        dtype = np.result_type(*map(dtype_of, inner))
         return Spec((len(part), *shapes.pop()), dtype)
     array = np.asarray(part)
     return array if array.size else array.astype(np.intp)
@@ -154,16 +157,18 @@ def _abstract(part: Any) -> bool:
 
 def _check_mask(name: str, part: Selector, shape: Sequence[int], axis: int) -> None:
     covered = tuple(shape[axis : axis + part.takes])
-    if part.mask and any(d not in (0, c) for d, c in zip(part.shape, covered, strict=True)):  # as in NumPy, 0 fits all
+    if part.mask and any(d not in (c, 0) for d, c in zip(part.shape, covered, strict=True)):  # as in NumPy, 0 fits all
         raise IndexingError(f"{name}: a mask of shape {part.shape} over dimensions of shape {covered}")
 
 
+def _has_range(part: Selector, shape: Sequence[int], axis: int) -> bool:
+    """Whether an index and the size of its axis are known."""
+    return not part.mask and isinstance(part.value, (int, np.integer, np.ndarray)) and isinstance(shape[axis], int)
+
+
 def _check_range(name: str, part: Selector, shape: Sequence[int], axis: int) -> None:
-    """Refuse an index out of range, where the index and the size of the axis are known."""
-    value = part.value
-    if part.mask or not isinstance(value, (int, np.integer, np.ndarray)) or not isinstance(shape[axis], int):
-        return
-    for extreme in {int(np.min(value)), int(np.max(value))}:
+    """Refuse an index out of range."""
+    for extreme in {int(np.min(part.value)), int(np.max(part.value))}:
         if not -shape[axis] <= extreme < shape[axis]:
             raise IndexingError(f"{name}: index {extreme} is out of range for axis {axis} of size {shape[axis]}")
 
@@ -172,7 +177,13 @@ def _slice_length(name: str, part: slice, dim: int) -> int:
     """How many elements of a dimension a slice selects."""
     if part.start is None and part.stop is None and part.step is None:
         return dim
-    start, stop, step = (_bound(name, bound) for bound in (part.start, part.stop, part.step))
+    start, stop, step = part.start, part.stop, part.step
+    if not (type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN and type(dim) is int):
+        if any(isinstance(bound, Spec) for bound in (start, stop, step)):
+            return unknown_size("slice", _computed_bound(name))
+        start, stop, step = (_bound(name, bound) for bound in (start, stop, step))
+        if any(isinstance(number, Dim) for number in (start, stop, step, dim)):
+            return slice_length(start, stop, step, dim)
     step = 1 if step is None else step
     if step == 0:
         raise IndexingError(f"{name}: a slice with step 0")
@@ -183,15 +194,17 @@ def _slice_length(name: str, part: slice, dim: int) -> int:
     return max(count, 0)
 
 
+def _computed_bound(name: str) -> UnknownShape:
+    return UnknownShape(
+        f"{name}: the size of a slice with a computed bound is known only when it runs",
+        help="index with an array of the size wanted: x[start + weft.arange(size)]",
+    )
+
+
 def _bound(name: str, bound: Any) -> Any:
-    """A bound of a slice as an integer; a traced one cannot give a shape."""
+    """A bound of a slice as an integer."""
     if bound is None or isinstance(bound, int):
         return bound
-    if isinstance(bound, Spec):
-        raise UnknownShape(
-            f"{name}: the size of a slice with a computed bound is known only when it runs",
-            help="index with an array of the size wanted: x[start + weft.arange(size)]",
-        )
     if isinstance(bound, (float, np.floating)):
         raise IndexingError(f"{name}: the bounds of a slice are integers; got {bound!r}")
     return operator.index(bound) if isinstance(bound, (np.integer, np.ndarray)) else bound
@@ -202,11 +215,13 @@ def _broadcast(name: str, found: list[Selector]) -> Shape:
     shapes: list[Shape] = []
     for part in found:
         if part.mask and part.count is None:
-            raise UnknownShape(
+            unknown = UnknownShape(
                 f"{name}: how many elements a mask selects is known only when it runs",
                 help="weft.where(mask, x, other) keeps the shape",
             )
-        shapes.append((part.count,) if part.mask and part.count is not None else part.shape)
+            shapes.append((unknown_size("mask", unknown),))
+        else:
+            shapes.append((part.count,) if part.mask and part.count is not None else part.shape)
     try:
         return broadcast_shapes(name, *shapes)
     except ValueError:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft._casting import wanted_dtype
+from weft.ops._dim import Dim as SymbolicDim
 from weft.ops._op import TABLE
 from weft.ops._torch_methods import TorchMethods, axis_of, spread
 
@@ -71,6 +72,19 @@ class Size(int):
         return self._shape if dim is None else self._shape[dim]
 
 
+class SymbolicSize(SymbolicDim):
+    """A number of elements not known yet that can also be called, as `Size` can."""
+
+    __slots__ = ("_shape",)
+
+    def __init__(self, count: SymbolicDim, shape: tuple[Any, ...]) -> None:
+        super().__init__(count.poly, count.env)
+        self._shape = shape
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self._shape if dim is None else self._shape[dim]
+
+
 class Methods(TorchMethods):
     """Methods of a value with `shape` and `dtype`, each one a call of ops."""
 
@@ -96,18 +110,19 @@ class Methods(TorchMethods):
     @property
     def size(self) -> Any:
         """How many elements there are; `size()` is the shape and `size(dim)` one dimension, as in torch."""
-        count = 1
+        count: Any = 1
         for dim in self.shape:
             count = count * dim
-        return Size(count, self.shape)
+        return (SymbolicSize if isinstance(count, SymbolicDim) else Size)(count, self.shape)
 
     def dim(self) -> Dim:
         """How many dimensions there are."""
         return len(self.shape)
 
-    def numel(self) -> Dim:
+    def numel(self) -> Any:
         """How many elements there are."""
-        return int(self.size)
+        size = self.size
+        return size if isinstance(size, SymbolicDim) else int(size)
 
     # Shapes
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.ops._op import Op, op_of
+from weft.ops._op import TABLE, Op, op_of
 
 # Functions written in C, which tell their signature in newer versions of NumPy only.
 _IN_C = {np.concatenate: ("arrays", "axis", "out"), np.dot: ("a", "b", "out"), np.inner: ("a", "b")}
@@ -34,12 +34,17 @@ def _is_one_of(value: Any, names: tuple[str, ...]) -> bool:
     return isinstance(value, str) and value in names
 
 
+def _stable(given: Given) -> bool:
+    return _is_one_of(given.get("kind"), ("stable", "mergesort")) or given.get("stable") is True
+
+
 _PADS = ("constant", "edge", "reflect", "symmetric", "wrap")
 _ENDS = ("prepend", "append")
 
 # Calls in which a function of NumPy means something else than its op.
 _DIFFERS: dict[Any, Callable[[Given], bool]] = {
     np.split: _always,  # a list; the op gives a tuple
+    np.argsort: lambda given: not _stable(given),  # which leaves equal elements in any order; the op in theirs
     np.linalg.eig: _always,  # real where all eigenvalues are; the op gives complex numbers always
     np.linalg.eigvals: _always,
     np.meshgrid: _always,  # flattens its arguments first
@@ -54,21 +59,60 @@ _DIFFERS: dict[Any, Callable[[Given], bool]] = {
 }
 
 
+# Ops that mean such a function where the op of its name does not: with more parameters, or the same type of result.
+_OTHERWISE = {
+    np.clip: "clip_between",
+    np.argsort: "argsort_by",
+    np.sort: "sort_by",
+    np.take: "take_by",
+    np.dot: "dot_of",
+    np.inner: "inner_of",
+    np.diff: "diff_of",
+    np.cross: "cross_along",
+    np.linalg.qr: "qr_triangle",
+    np.linalg.pinv: "pinv_by",
+    np.linalg.matrix_rank: "matrix_rank_by",
+    np.atleast_1d: "all_atleast_1d",
+    np.atleast_2d: "all_atleast_2d",
+    np.split: "split_to_list",
+    np.meshgrid: "mesh",
+    np.linspace: "linspace_along",
+    np.sum: "sum_where",
+    np.prod: "prod_where",
+    np.max: "max_where",
+    np.amax: "max_where",
+    np.min: "min_where",
+    np.amin: "min_where",
+    np.mean: "mean_where",
+    np.var: "var_where",
+    np.std: "std_where",
+    np.all: "all_where",
+    np.any: "any_where",
+}
+
+
 def op_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Op | None:
     """The op that means the same as the function (of NumPy or `operator`) with these arguments; None if none does."""
     op = op_of(function)
     if op is None or op is function:
         return op
     given = arguments_given(function, args, kwargs)
-    differs = _DIFFERS.get(function)
     # `out=None` by position stands where an op has another parameter.
-    if (differs is not None and differs(given)) or ("out" in given and "out" not in kwargs):
+    if "out" in given and "out" not in kwargs:
         return None
+    differs = _DIFFERS.get(function)
+    if (differs is None or not differs(given)) and _binds(op, args, kwargs):
+        return op
+    other = TABLE.get(_OTHERWISE.get(function, ""))
+    return other if other is not None and _binds(other, args, kwargs) else None
+
+
+def _binds(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     try:
         op.bind(args, kwargs)
     except TypeError:
-        return None
-    return op
+        return False
+    return True
 
 
 def arguments_given(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:

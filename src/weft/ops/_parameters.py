@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DtypeError, ShapeError
+from weft.ops._dim import Dim
 from weft.ops._spec import Shape, broadcast_shapes, dtype_of, shape_of
 from weft.ops.dtypes import astype
 
@@ -43,6 +44,8 @@ def plain_shape(name: str, shape: Any) -> Shape:
 
 
 def _dimension(name: str, shape: Any, dim: Any) -> Any:
+    if isinstance(dim, Dim):
+        return dim
     try:
         return operator.index(dim)
     except TypeError:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from weft.errors import ShapeError
+from weft.ops._dim import NAMED, Dim, broadcast_dim
 from weft.ops._methods import Methods
 
 Shape = tuple[int, ...]
@@ -54,13 +55,22 @@ class Spec(Methods):
         return f"Spec(shape={self.shape}, dtype='{self.dtype}')"
 
 
-def spec(shape: int | Iterable[int], dtype: npt.DTypeLike = np.float64) -> Spec:
-    """Describe an array by shape and dtype.
+def spec(shape: int | str | Iterable[int | str], dtype: npt.DTypeLike = np.float64) -> Spec:
+    """Describe an array by shape and dtype. A string names a size that may be any; the same name is the same size.
 
     >>> spec((2, 3), "float32")
     Spec(shape=(2, 3), dtype='float32')
+    >>> spec(("n", 3)) @ spec((3, "m"))
+    Spec(shape=(n, m), dtype='float64')
     """
-    return Spec((shape,) if isinstance(shape, int) else shape, dtype)
+    given: tuple[Any, ...] = tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
+    return Spec(tuple(_named(d) if isinstance(d, str) else d for d in given), dtype)
+
+
+def _named(name: str) -> Any:
+    if not name.isidentifier():
+        raise ValueError(f"spec: a size is named as a variable is, got {name!r}")
+    return NAMED.named(name)
 
 
 def spec_of(value: Any) -> Any:
@@ -84,7 +94,9 @@ def shape_of(value: Any) -> Shape:
 def dtype_of(value: Any) -> np.dtype[Any]:
     """Dtype of an array, a Spec or a Python scalar."""
     dtype = getattr(value, "dtype", None)
-    return np.asarray(value).dtype if dtype is None else dtype
+    if dtype is not None:
+        return dtype
+    return np.dtype(np.int64) if isinstance(value, Dim) else np.asarray(value).dtype
 
 
 def size_of(shape: Sequence[int]) -> int:
@@ -108,13 +120,20 @@ def broadcast_shapes(name: str, *shapes: Sequence[int]) -> Shape:
         dim = 1
         for shape in shapes:
             d = shape[position] if len(shape) >= -position else 1
-            if dim == 1:
+            if type(d) is not int or type(dim) is not int:
+                joined = broadcast_dim(name, dim, d)
+                dim = _refused(name, shapes, dim, d, position) if joined is None else joined
+            elif dim == 1:
                 dim = d
-            elif d not in (1, dim):
-                wanted = " and ".join(str(tuple(s)) for s in shapes)
-                raise ShapeError(f"{name}: shapes {wanted} do not broadcast: {dim} != {d} in dimension {position}")
+            elif d != 1 and d != dim:
+                _refused(name, shapes, dim, d, position)
         result.append(dim)
     return tuple(result)
+
+
+def _refused(name: str, shapes: Sequence[Sequence[int]], dim: int, other: int, position: int) -> NoReturn:
+    wanted = " and ".join(str(tuple(s)) for s in shapes)
+    raise ShapeError(f"{name}: shapes {wanted} do not broadcast: {dim} != {other} in dimension {position}")
 
 
 def normalize_axis(name: str, axis: int, ndim: int) -> int:

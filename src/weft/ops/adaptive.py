@@ -65,6 +65,7 @@ def _adaptive_avg(name: str, rank: int, input: Any, output_size: Any) -> Any:
             shape = shape_of(input)
             input = mean(reshape(input, (*shape[:axis], o, n // o, *shape[axis + 1 :])), axis=axis + 1)
             continue
+        n, o = int(n), int(o)  # the matrix has its numbers by the sizes
         matrix = np.zeros((o, n))
         for row, (begin, end) in enumerate(_bounds(n, o)):
             matrix[row, begin:end] = 1 / (end - begin)
@@ -203,7 +204,7 @@ def interpolate(
     Modes: "nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area".
     """
     rank = len(shape_of(input)) - 2
-    space = shape_of(input)[2:]
+    space = tuple(map(int, shape_of(input)[2:]))  # the matrices below have their numbers by the sizes
     if (size is None) == (scale_factor is None) or rank < 1:
         raise ShapeError(f"interpolate: expected size or scale_factor and an input (batch, channels, ...), got {space}")
     factors: list[Any] = [None] * rank

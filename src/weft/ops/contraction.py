@@ -52,8 +52,8 @@ def _sizes(equation: str, shapes: Sequence[Shape]) -> dict[str, int]:
                     f"einsum: {label!r} in {equation!r} stands for {known} and for {dim} (operand {i}, {shape})"
                 )
         for label in set(labels):
-            own = {dim for each, dim in zip(labels, shape, strict=True) if each == label}
-            if len(own) > 1:
+            own = [dim for each, dim in zip(labels, shape, strict=True) if each == label]
+            if any(dim != own[0] for dim in own[1:]):
                 raise ShapeError(f"einsum: {label!r} is repeated in {labels!r} over different dimensions of {shape}")
     return sizes
 
@@ -109,7 +109,7 @@ def contract(equation: str, /, *operands: Any) -> Any:
         chosen = [arrays[i] for i in pair]
         arrays = [x for i, x in enumerate(arrays) if i not in pair]
         arrays.append(np.einsum(subscripts, *chosen) if product is None else product(*chosen))
-    return arrays[0]
+    return arrays[0] if arrays[0].shape else arrays[0][()]
 
 
 class _Product(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ops._dim import Dim, fits_dim, range_length
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._op import TABLE, answers, independent
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, shape_of, size_of
@@ -61,6 +62,13 @@ def _shape_spec(shape: Any, dtype: Any, device: Any) -> Spec:
     return Spec(_dims(shape), np.float64 if dtype is None else dtype)
 
 
+def _full_spec(shape: Any, fill_value: Any, dtype: Any, device: Any) -> Spec:
+    new, given = _dims(shape), shape_of(fill_value)
+    if given and (len(given) > len(new) or not builtins.all(map(fits_dim, given[::-1], new[::-1]))):
+        raise ShapeError(f"full: a value of shape {given} does not fit the shape {new}")
+    return Spec(new, dtype_of(fill_value) if dtype is None else dtype)
+
+
 def _like_spec(x: Any, *rest: Any) -> Spec:
     dtype = rest[-2]
     return Spec(shape_of(x), dtype_of(x) if dtype is None else dtype)
@@ -90,7 +98,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
 @op(
     arrays=("fill_value",),
     vjp=lambda g, y, shape, fill_value, dtype, device: g,
-    infer=lambda shape, fill_value, dtype, device: Spec(_dims(shape), dtype_of(fill_value) if dtype is None else dtype),
+    infer=_full_spec,
     numpy=(np.full,),
 )
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
@@ -145,9 +153,11 @@ def _arange_spec(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> S
     if stop is None:
         start, stop = 0, start
     fractional = builtins.any(isinstance(v, (float, np.floating)) for v in (start, stop, step))
-    length = math.ceil((stop - start) / step) if fractional else -((start - stop) // step)
-    if isinstance(length, (int, np.integer)):
-        length = builtins.max(int(length), 0)
+    if fractional:  # how many there are, when a size takes part, is no formula of integers: its own number decides
+        start, stop, step = (int(v) if isinstance(v, Dim) else v for v in (start, stop, step))
+        length = builtins.max(math.ceil((stop - start) / step), 0)
+    else:
+        length = range_length(start, stop, step)
     return Spec((length,), dtype if dtype is not None else np.float64 if fractional else np.int64)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
+from weft.ops._dim import fits_dim, unknown_size
 from weft.ops._families import composite, op
 from weft.ops._keys import in_order, indexed_shape, lone_mask, may_repeat
 from weft.ops._op import TABLE, alias, no_gradient
@@ -75,11 +76,7 @@ def _fitted(name: str, shape: Shape, key: Any, value: Shape) -> Shape | None:
     inner = tuple(value)
     while len(inner) > len(part) and inner[0] == 1:
         inner = inner[1:]
-    try:
-        fits = broadcast_shapes(name, part, inner) == part
-    except ShapeError:
-        fits = False
-    if not fits:
+    if len(inner) > len(part) or not all(map(fits_dim, inner[::-1], part[::-1])):
         raise ShapeError(f"{name}: a value of shape {tuple(value)} does not fit the part of shape {part}")
     return part
 
@@ -335,7 +332,8 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1) -> 
 def _nonzero_shape(x: Any) -> Any:
     if not shape_of(x):
         raise ShapeError("nonzero: expected one or more dimensions, got a scalar")
-    raise UnknownShape("nonzero: how many elements are not zero is known only when it runs")
+    count = unknown_size("nonzero", UnknownShape("nonzero: how many elements are not zero is known only when it runs"))
+    return (Spec((count,), np.intp),) * len(shape_of(x))
 
 
 @op(arrays=("x",), infer=_nonzero_shape, vjp=no_gradient("positions are integers"), numpy=(np.nonzero,))
@@ -369,10 +367,13 @@ def searchsorted(x1: Any, x2: Any, side: Literal["left", "right"] = "left", sort
 
 @op(
     arrays=("x1", "x2"),
-    infer=lambda x1, x2, invert: Spec(shape_of(x1), np.bool_),
+    infer=lambda x1, x2, invert, assume_unique, kind: Spec(shape_of(x1), np.bool_),
     vjp=no_gradient("the result is boolean"),
     numpy=(np.isin,),
 )
-def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
-    """Whether each element of x1 is among the elements of x2, or is not where `invert` is true."""
-    return np.isin(x1, x2, invert=invert)
+def isin(x1: Any, x2: Any, *, invert: bool = False, assume_unique: bool = False, kind: Any = None) -> Any:
+    """Whether each element of x1 is among the elements of x2, or is not where `invert` is true.
+
+    That neither array holds an element twice, and by which of NumPy's ways to look, only make it faster.
+    """
+    return np.isin(x1, x2, invert=invert, assume_unique=assume_unique, kind=kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -87,9 +88,12 @@ def stack(arrays: Any, axis: int = 0) -> Any:
 def _unstacked(x: Any, axis: int = 0) -> tuple[Spec, ...]:
     shape = shape_of(x)
     axis = normalize_axis("unstack", axis, len(shape))
-    if not isinstance(shape[axis], int):
-        raise UnknownShape(f"unstack: the number of parts is the size of axis {axis}, known only when it runs")
-    return (Spec((*shape[:axis], *shape[axis + 1 :]), dtype_of(x)),) * shape[axis]
+    try:
+        count = operator.index(shape[axis])
+    except UnknownShape:
+        why = f"unstack: the number of parts is the size of axis {axis}, known only when it runs"
+        raise UnknownShape(why) from None
+    return (Spec((*shape[:axis], *shape[axis + 1 :]), dtype_of(x)),) * count
 
 
 @op(

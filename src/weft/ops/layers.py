@@ -10,6 +10,7 @@ import numpy as np
 from weft import _generator
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.ops import _words
+from weft.ops._dim import unknown_size
 from weft.ops._families import composite, conj, op
 from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axes, normalize_axis, shape_of, size_of
@@ -136,7 +137,8 @@ def _one_hot_spec(x: Any, num_classes: int = -1) -> Spec:
     if dtype_of(x).kind not in "iu":
         raise DtypeError(f"one_hot: expected integers, got {dtype_of(x)}")
     if num_classes < 0:
-        raise UnknownShape("one_hot: without num_classes the result's size depends on the largest value")
+        unknown = UnknownShape("one_hot: without num_classes the result's size depends on the largest value")
+        num_classes = unknown_size("classes", unknown)
     return Spec((*shape_of(x), num_classes), np.int64)
 
 

@@ -120,7 +120,7 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
     return ops.reshape(matmul(a, b), (*(s[i] for i in rows), *(t[i] for i in columns)))
 
 
-@composite(arrays=("x1", "x2"), numpy=(np.vecdot, np.linalg.vecdot))
+@composite(arrays=("x1", "x2"), numpy=(np.vecdot, np.linalg.vecdot), scalar=True)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Inner product of vectors along `axis`, the first conjugated."""
     s, t = shape_of(x1), shape_of(x2)
@@ -142,7 +142,7 @@ def dot(x1: Any, x2: Any, /) -> Any:
     return matmul(x1, x2) if len(t) <= 2 else tensordot(x1, x2, axes=((-1,), (-2,)))
 
 
-@composite(arrays=("x1", "x2"), numpy=(np.inner,))
+@composite(arrays=("x1", "x2"), numpy=(np.inner,), scalar=True)
 def inner(x1: Any, x2: Any, /) -> Any:
     """Sum of products over the last axis of both arrays; the product where either is a scalar."""
     s, t = shape_of(x1), shape_of(x2)

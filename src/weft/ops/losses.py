@@ -135,7 +135,7 @@ def _picked(log_p: Any, target: Any, axis: int, weight: Any, ignore_index: int, 
     loss = where(greater(counted, 0), loss * scale, 0)
     if smoothing:
         spread = -sum(log_p if by_class is None else log_p * by_class, axis=axis)
-        loss = (1 - smoothing) * loss + smoothing / classes * where(greater(counted, 0), spread, 0)
+        loss = (1 - smoothing) * loss + smoothing * where(greater(counted, 0), spread, 0) / classes
     return loss, scale
 
 
@@ -237,7 +237,7 @@ def cross_entropy(
     _same_shape("cross_entropy", input, target)
     classes = shape_of(input)[axis]
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / classes
+        target = (target * (1 - label_smoothing) * classes + label_smoothing) / classes
     if weight is not None:
         target = target * reshape(weight, (-1,) + (1,) * (len(shape_of(input)) - axis - 1))
     loss = -sum(log_p * target, axis=axis)

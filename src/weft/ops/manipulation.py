@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
+from weft.ops._dim import unknown_size
 from weft.ops._families import composite, movement, op
 from weft.ops._op import TABLE, like, no_gradient
 from weft.ops._spec import (
@@ -50,7 +51,8 @@ def dims(name: str, shape: Any) -> Shape:
     """Dimensions given as a parameter, as a tuple; a single one may stand for it."""
     given = tuple(shape) if isinstance(shape, Iterable) else (shape,)
     if any(isinstance(d, Spec) for d in given):
-        raise UnknownShape(f"{name}: sizes computed from values are known only when it runs")
+        unknown = UnknownShape(f"{name}: sizes computed from values are known only when it runs")
+        given = tuple(unknown_size(name, unknown) if isinstance(d, Spec) else d for d in given)
     return tuple(int(d) if isinstance(d, np.integer) else d for d in given)
 
 

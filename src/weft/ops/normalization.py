@@ -110,7 +110,11 @@ def standardize(x: Any, start: int, stop: int, eps: float, center: bool = True) 
     return y.reshape(result.shape), middle.reshape(left.shape), variance.reshape(left.shape)
 
 
-def _input_spec(g: Any, g_mean: Any, g_variance: Any, y: Any, *how: Any) -> Spec:
+def _input_spec(g: Any, g_mean: Any, g_variance: Any, y: Any, variance: Any, *how: Any) -> Spec:
+    left = _left(shape_of(y), how[0], how[1])
+    if shape_of(g) != shape_of(y) or any(shape_of(part) not in ((), left) for part in (g_mean, g_variance, variance)):
+        parts = [shape_of(part) for part in (g, y, g_mean, g_variance, variance)]
+        raise ShapeError(f"standardize_input: gradients and results differ in shape: {parts}")
     return Spec(shape_of(y), np.result_type(dtype_of(g), dtype_of(y)))
 
 
@@ -131,7 +135,7 @@ def _back_to_y(h: Any, x: Any, g: Any, g_mean: Any, g_variance: Any, y: Any, var
     start, stop, eps, _ = how
     scale, gy, hy, axes = _parts(h, g, y, variance, start, stop, eps)
     count = size_of([shape_of(y)[i] for i in axes])
-    return h * (g_variance * (2 / count) / scale - scale * gy) - g * (scale * hy)
+    return h * (g_variance * 2 / count / scale - scale * gy) - g * (scale * hy)
 
 
 def _back_to_variance(h: Any, x: Any, g: Any, g_mean: Any, g_variance: Any, y: Any, variance: Any, *how: Any) -> Any:
@@ -170,7 +174,7 @@ def standardize_input(
     center: bool = True,
 ) -> Any:
     """The gradient of the argument of `standardize`, from those of its three results, the first one and the third."""
-    result = _input_spec(g, g_mean, g_variance, y)
+    result = _input_spec(g, g_mean, g_variance, y, variance, start, stop)
     if result.dtype == np.float16:
         wide = [part.astype(np.float32) for part in (g, g_mean, g_variance, y, variance)]
         return standardize_input.eval(*wide, start, stop, eps, center).astype(np.float16)
@@ -317,7 +321,7 @@ def batch_norm_with_stats(input: Any, weight: Any = None, bias: Any = None, eps:
         raise ShapeError(f"batch_norm: training needs more than one value a channel, got input {shape_of(input)}")
     y, center, variance = standardize(_wide("batch_norm", input), 1, 2, eps)
     y = _narrow(_affine("batch_norm", y, weight, bias, 1, (channels,)), input)
-    return y, reshape(center, (channels,)), reshape(variance, (channels,)) * (count / (count - 1))
+    return y, reshape(center, (channels,)), reshape(variance, (channels,)) * count / (count - 1)
 
 
 @composite(arrays=("input", "running_mean", "running_var", "weight", "bias"))

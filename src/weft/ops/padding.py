@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import NotDifferentiable, ShapeError, UnknownShape
+from weft.ops._dim import fits_dim
 from weft.ops._families import op
 from weft.ops._op import TABLE
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of
@@ -76,6 +77,9 @@ def _padded(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     shape = shape_of(x)
     name = _mode(mode)
     widths = _widths(len(shape), pad_width)
+    filling = shape_of(constant_values)
+    if filling and not all(map(fits_dim, filling[::-1], (2, len(shape)))):
+        raise ShapeError(f"pad: constant_values of shape {filling} do not fit {len(shape)} dimensions")
     for axis, (dim, (before, after)) in enumerate(zip(shape, widths, strict=True)):
         if name != "constant" and dim == 0 and before + after > 0:
             raise ShapeError(f"pad: axis {axis} of {shape} is empty, so mode {mode!r} has nothing to take")

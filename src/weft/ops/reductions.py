@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ops._dim import Dim, dim_max
 from weft.ops._families import composite, conj, op, reduced_shape, reduction
 from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axes, shape_of, size_of
@@ -93,9 +94,13 @@ def mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = 
 
 def _variance(x: Any, axis: Any, dtype: Any, correction: float, keepdims: builtins.bool, ddof: float | None) -> Any:
     """The variance and the dtype it shall have; float16 is left in float32, since squares leave its range early."""
-    freedom = count(x, axis) - (correction if ddof is None else ddof)
-    if isinstance(freedom, (int, float)):
-        freedom = builtins.max(freedom, 0)
+    number: Any = count(x, axis)
+    less = correction if ddof is None else ddof
+    if isinstance(number, Dim) and isinstance(less, float):
+        number, less = (number, int(less)) if less.is_integer() else (int(number), less)
+    freedom = number - less
+    if isinstance(freedom, (int, float, Dim)):
+        freedom = dim_max(freedom, 0)
     half = np.dtype(np.float16) == (dtype_of(x) if dtype is None else dtype)
     if half or dtype is not None:
         x = astype(x, np.float32 if half else dtype)
@@ -104,7 +109,7 @@ def _variance(x: Any, axis: Any, dtype: Any, correction: float, keepdims: builti
     return found, np.float16 if half else dtype_of(found)
 
 
-@composite(numpy=(np.var,))
+@composite(numpy=(np.var,), scalar=True)
 def var(
     x: Any,
     axis: Any = None,
@@ -122,7 +127,7 @@ def var(
     return found if dtype_of(found) == dtype else astype(found, dtype)
 
 
-@composite(numpy=(np.std,))
+@composite(numpy=(np.std,), scalar=True)
 def std(
     x: Any,
     axis: Any = None,
@@ -211,4 +216,5 @@ def any(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
 @reduction(numpy=(np.count_nonzero,), vjp=_counted)
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: builtins.bool = False) -> Any:
     """How many elements along the given axes are not zero."""
-    return np.asarray(np.count_nonzero(x, axis=axis_tuple(axis), keepdims=keepdims), np.intp)
+    found = np.count_nonzero(x, axis=axis_tuple(axis), keepdims=keepdims)
+    return found.astype(np.intp, copy=False) if isinstance(found, np.ndarray) else np.intp(found)

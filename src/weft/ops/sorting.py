@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
+from weft.ops._dim import unknown_size
 from weft.ops._families import op
 from weft.ops._op import TABLE, no_gradient
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
@@ -137,37 +138,51 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def _unknown(name: str) -> Any:
-    def infer(x: Any) -> Any:
-        raise UnknownShape(f"{name}: how many distinct values there are is known only when it runs")
+def _distinct(name: str, x: Any) -> Spec:
+    """The distinct values of an array, whose number depends on them."""
+    unknown = UnknownShape(f"{name}: how many distinct values there are is known only when it runs")
+    return Spec((unknown_size("unique", unknown),), dtype_of(x))
 
-    return infer
+
+def _unique_all_spec(x: Any) -> UniqueAll:
+    values = _distinct("unique_all", x)
+    places = Spec(values.shape, np.intp)
+    return UniqueAll(values, places, Spec(shape_of(x), np.intp), places)
+
+
+def _unique_counts_spec(x: Any) -> UniqueCounts:
+    values = _distinct("unique_counts", x)
+    return UniqueCounts(values, Spec(values.shape, np.intp))
+
+
+def _unique_inverse_spec(x: Any) -> UniqueInverse:
+    return UniqueInverse(_distinct("unique_inverse", x), Spec(shape_of(x), np.intp))
 
 
 _COUNTED = no_gradient("how many distinct values there are changes with the values")
 
 
-@op(arrays=("x",), infer=_unknown("unique_all"), vjp=_COUNTED, numpy=(np.unique_all,))
+@op(arrays=("x",), infer=_unique_all_spec, vjp=_COUNTED, numpy=(np.unique_all,))
 def unique_all(x: Any) -> UniqueAll:
     """The distinct values, ascending, where each first stands, the way back, and counts; each NaN is distinct."""
     values, indices, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
     return UniqueAll(values, indices, inverse.reshape(np.shape(x)), counts)
 
 
-@op(arrays=("x",), infer=_unknown("unique_counts"), vjp=_COUNTED, numpy=(np.unique_counts,))
+@op(arrays=("x",), infer=_unique_counts_spec, vjp=_COUNTED, numpy=(np.unique_counts,))
 def unique_counts(x: Any) -> UniqueCounts:
     """The distinct values in ascending order and how often each occurs; each NaN is distinct."""
     return UniqueCounts(*np.unique(x, return_counts=True, equal_nan=False))
 
 
-@op(arrays=("x",), infer=_unknown("unique_inverse"), vjp=_COUNTED, numpy=(np.unique_inverse,))
+@op(arrays=("x",), infer=_unique_inverse_spec, vjp=_COUNTED, numpy=(np.unique_inverse,))
 def unique_inverse(x: Any) -> UniqueInverse:
     """The distinct values in ascending order and, for each element, which of them it is; each NaN is distinct."""
     values, inverse = np.unique(x, return_inverse=True, equal_nan=False)
     return UniqueInverse(values, inverse.reshape(np.shape(x)))
 
 
-@op(arrays=("x",), infer=_unknown("unique_values"), vjp=_COUNTED, numpy=(np.unique_values,))
+@op(arrays=("x",), infer=lambda x: _distinct("unique_values", x), vjp=_COUNTED, numpy=(np.unique_values,))
 def unique_values(x: Any) -> Any:
     """The distinct values in ascending order; each NaN is distinct."""
     return np.unique(x, equal_nan=False)

@@ -1,4 +1,4 @@
-"""Quantiles, sums that pass over NaN, counts, and distances between points."""
+"""Sums that pass over NaN, counts, and distances between points. Quantiles are in `quantiles`."""
 
 from __future__ import annotations
 
@@ -7,86 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DtypeError, ShapeError, UnknownShape
-from weft.ops._families import composite, op, reduced_shape
+from weft.errors import ShapeError, UnknownShape
+from weft.ops._dim import unknown_size
+from weft.ops._families import composite, op
 from weft.ops._op import TABLE, no_gradient
-from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axes, shape_of, size_of
+from weft.ops._spec import Spec, broadcast_shapes, dtype_of, shape_of
 from weft.ops.dtypes import astype
-from weft.ops.elementwise import add, divide, multiply, subtract
+from weft.ops.elementwise import divide, subtract
 from weft.ops.indexing import take
 from weft.ops.linalg_solvers import vector_norm
 from weft.ops.logic import isnan, logical_not, where
-from weft.ops.manipulation import expand_dims, moveaxis, reshape
-from weft.ops.reductions import any as any_of
+from weft.ops.manipulation import expand_dims
 from weft.ops.reductions import sum as sum_of
-from weft.ops.sorting import sort
 
-__all__ = ["allclose", "bincount", "cdist", "dist", "histc", "isclose", "median", "nanmean", "nansum", "quantile"]
-
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-# ── Quantiles ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _in_one(name: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
-    """The reduced dimensions as one, at the end."""
-    shape = shape_of(x)
-    axes = normalize_axes(name, axis, len(shape))
-    kept = [i for i in range(len(shape)) if i not in axes]
-    count = size_of([shape[i] for i in axes])
-    if count == 0:
-        raise ShapeError(f"{name}: there are no elements along axis {axis} of {shape}")
-    last = moveaxis(x, axes, tuple(range(len(kept), len(shape)))) if axes else x
-    return reshape(last, (*(shape[i] for i in kept), count)), axes
-
-
-def _around(position: float, method: str) -> tuple[int, int, float]:
-    """The neighbours of a position in a sorted line, and how far it is from the first to the second."""
-    low, high = math.floor(position), math.ceil(position)
-    if method == "lower":
-        return low, low, 0.0
-    if method == "higher":
-        return high, high, 0.0
-    if method == "nearest":
-        nearest = round(position)  # halves go to the even neighbour
-        return nearest, nearest, 0.0
-    return low, high, (position - low if method == "linear" else 0.5 if high > low else 0.0)
-
-
-@composite(numpy=(np.quantile,))
-def quantile(x: Any, q: Any, axis: Any = None, *, keepdims: bool = False, method: str = "linear") -> Any:
-    """The value below which the share `q` of the elements along the given axes lies; NaN where one of them is NaN.
-
-    Several shares give a result with a dimension for them in front. Between two elements `method` decides: "linear",
-    "lower", "higher", "midpoint" or "nearest".
-    """
-    shares = np.asarray(q, np.float64)
-    if shares.ndim > 1 or not ((shares >= 0) & (shares <= 1)).all():
-        raise ValueError(f"quantile: q is a number between 0 and 1, or several in one dimension, got {q!r}")
-    if method not in _METHODS:
-        raise ValueError(f"quantile: method {method!r} is not one of {', '.join(_METHODS)}")
-    if dtype_of(x).kind == "c":
-        raise DtypeError("quantile: complex numbers have no order")
-    line, _ = _in_one("quantile", x if dtype_of(x).kind == "f" else astype(x, np.float64), axis)
-    ordered, count = sort(line, -1), shape_of(line)[-1]
-    shape = reduced_shape("quantile", shape_of(x), axis, keepdims)
-    spoilt = any_of(isnan(line), axis=-1)
-    found = []
-    for share in shares.reshape(-1).tolist():
-        low, high, part = _around(share * (count - 1), method)
-        value = take(ordered, low, -1)
-        if part:
-            value = add(value, multiply(part, subtract(take(ordered, high, -1), value)))
-        found.append(reshape(where(spoilt, math.nan, value), shape))
-    return found[0] if shares.ndim == 0 else TABLE["stack"](found)
-
-
-@composite(numpy=(np.median,))
-def median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The middle of the elements along the given axes, or the mean of the two in the middle; NaN where one is NaN."""
-    return quantile(x, 0.5, axis, keepdims=keepdims, method="midpoint")
-
+__all__ = ["allclose", "bincount", "cdist", "dist", "histc", "isclose", "nanmean", "nansum"]
 
 # ── NaN passed over ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -97,7 +31,7 @@ def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fals
     return sum_of(where(isnan(x), 0, x), axis, dtype, keepdims=keepdims)
 
 
-@composite(numpy=(np.nanmean,))
+@composite(numpy=(np.nanmean,), scalar=True)
 def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """The mean along the given axes of the elements that are not NaN; NaN where there is none."""
     count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
@@ -110,12 +44,17 @@ def nanmean(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 # ── Counts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _bincount_spec(x: Any, weights: Any, minlength: int) -> Spec:
-    if len(shape_of(x)) != 1 or dtype_of(x).kind not in "iu":
+def _check_counted(x: Any, weights: Any) -> None:
+    if len(shape_of(x)) != 1 or dtype_of(x).kind not in "iub":
         raise ShapeError(f"bincount: expected integers in one dimension, got {dtype_of(x)} of shape {shape_of(x)}")
     if weights is not None and shape_of(weights) != shape_of(x):
         raise ShapeError(f"bincount: weights of shape {shape_of(weights)} for integers of shape {shape_of(x)}")
-    raise UnknownShape("bincount: how many bins there are is the largest value and one, known only when it runs")
+
+
+def _bincount_spec(x: Any, weights: Any, minlength: int) -> Spec:
+    _check_counted(x, weights)
+    unknown = UnknownShape("bincount: how many bins there are is the largest value and one, known only when it runs")
+    return Spec((unknown_size("bins", unknown),), np.intp if weights is None else np.float64)
 
 
 @op(
@@ -126,10 +65,8 @@ def _bincount_spec(x: Any, weights: Any, minlength: int) -> Spec:
 )
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each whole number from 0 on occurs, or the sum of the weights at its places."""
-    try:
-        _bincount_spec(x, weights, minlength)
-    except UnknownShape:
-        return np.bincount(x, weights, minlength)
+    _check_counted(x, weights)
+    return np.bincount(x, weights, minlength)
 
 
 def _histc_spec(x: Any, bins: int, min: float, max: float) -> Spec:

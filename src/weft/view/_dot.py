@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from weft.graph import Graph, Node
@@ -26,41 +27,50 @@ def to_dot(graph: Graph, name: str = "graph") -> str:
         "x" -> "output";
     }
     """
+    scope = scopes_of(graph)
+    ids = _ids([*graph.nodes, *scope.nodes()])
     lines = [
         f"digraph {_quoted(name)} {{",
         '    graph [fontname="monospace", fontsize=11];',
         '    node [shape=box, style="rounded,filled", fontname="monospace", fontsize=11];',
         f'    edge [color="{GREY}"];',
-        *_statements(scopes_of(graph), "    ", iter(range(len(graph.nodes)))),
+        *_statements(scope, "    ", itertools.count(), ids),
     ]
-    lines += [
-        f"    {_quoted(source.name)} -> {_quoted(node.name)};"
-        for node in graph.nodes
-        for source in node.all_input_nodes
-    ]
+    lines += [f"    {ids[source]} -> {ids[node]};" for node in ids for source in node.all_input_nodes]
     return "\n".join([*lines, "}"])
 
 
-def _statements(scope: Scope, indent: str, numbers: Iterator[int]) -> Iterator[str]:
+def _ids(nodes: list[Node]) -> dict[Node, str]:
+    """What each node is called: its name, with a number where a node of another body has it already."""
+    ids: dict[Node, str] = {}
+    taken: set[str] = set()
+    for node in dict.fromkeys(nodes):
+        name, number = node.name, 0
+        while name in taken:
+            number += 1
+            name = f"{node.name} {number}"  # no name of a node has a space
+        taken.add(name)
+        ids[node] = _quoted(name)
+    return ids
+
+
+def _statements(scope: Scope, indent: str, numbers: Iterator[int], ids: dict[Node, str]) -> Iterator[str]:
     """Nodes in order, scopes as clusters around theirs."""
     for child in scope.children:
         if isinstance(child, Scope):
             yield f"{indent}subgraph cluster_{next(numbers)} {{"
             yield f'{indent}    label={_quoted(child.label)}; labeljust=l; style=rounded; color="{GREY}";'
-            yield from _statements(child, indent + "    ", numbers)
+            yield from _statements(child, indent + "    ", numbers, ids)
             yield f"{indent}}}"
         else:
-            yield indent + _node(child)
+            yield indent + _node(child, ids[child])
 
 
-def _node(node: Node) -> str:
+def _node(node: Node, name: str) -> str:
     card = card_of(node)
     fill, border = KIND_COLOURS[card.kind]
     label = "\n".join((card.name, *card.rows))
-    return (
-        f"{_quoted(card.name)} [label={_quoted(label)}, "
-        f'fillcolor="{fill}", color="{border}", tooltip={_quoted(card.tooltip)}];'
-    )
+    return f'{name} [label={_quoted(label)}, fillcolor="{fill}", color="{border}", tooltip={_quoted(card.tooltip)}];'
 
 
 def _quoted(text: str) -> str:

@@ -1,7 +1,8 @@
 """Nodes grouped by the module they came from: nested runs of neighbours, drawn as nested boxes.
 
 A scope is an unbroken run of nodes under one module path. Contracting unbroken runs of a topological order can make no
-cycle, so scopes always have a layered layout; a module called twice shows as two boxes.
+cycle, so scopes always have a layered layout; a module called twice shows as two boxes. The bodies of a node of control
+flow are boxes too, beside their node in a box that holds them all; no edge leads into a body.
 """
 
 from __future__ import annotations
@@ -44,8 +45,24 @@ def scopes_of(graph: Graph) -> Scope:
             scope = Scope(path, _label(path, kind, open_scopes[-1].path))
             open_scopes[-1].children.append(scope)
             open_scopes.append(scope)
-        open_scopes[-1].children.append(node)
+        open_scopes[-1].children.append(_with_bodies(node, open_scopes[-1].path) if node.bodies else node)
     return root
+
+
+_ROLES = {"cond": ("true", "false"), "while_loop": ("condition", "body"), "fori_loop": ("body",), "scan": ("body",)}
+
+
+def _with_bodies(node: Node, outer: str) -> Scope:
+    """A node of control flow and its bodies: a box around the node and one box for each body."""
+    path = f"{outer}.{node.name}" if outer else node.name
+    whole = Scope(path, node.name, [node])
+    bodies = node.bodies
+    roles = _ROLES.get(getattr(node.target, "__name__", ""), ())
+    for number, body in enumerate(bodies):
+        role = roles[number] if len(roles) == len(bodies) else f"branch {number}"
+        inside = scopes_of(body)
+        whole.children.append(Scope(f"{path}.{role}", role, inside.children))
+    return whole
 
 
 def _stack(node: Node) -> list[tuple[str, str]]:

@@ -47,8 +47,9 @@ def to_svg(graph: Graph) -> str:
     True
     """
     igraph_or_explain()
-    cards = {node: card_of(node) for node in graph.nodes}
-    whole = lay_out(scopes_of(graph), lambda node: _size(cards[node]), lambda text: _text_width(text, _ROW_SIZE))
+    scope = scopes_of(graph)
+    cards = {node: card_of(node) for node in scope.nodes()}
+    whole = lay_out(scope, lambda node: _size(cards[node]), lambda text: _text_width(text, _ROW_SIZE))
     kinds = [kind for kind in KIND_COLOURS if any(card.kind == kind for card in cards.values())]
     legend, legend_width = _legend(kinds)
     width = max(whole.width, legend_width) + 2 * _MARGIN

@@ -1,0 +1,170 @@
+"""The arguments of a captured call: which become inputs of the graph, and which are fixed."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import pytree
+from weft._module import Module
+from weft.autograd import Tensor
+from weft.capture._region import Buffer
+from weft.capture._values import Scalar
+from weft.errors import TraceError
+from weft.graph import Inputs, Node
+from weft.ops import Spec
+from weft.pytree import LEAF
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+@dataclass
+class Leaf:
+    """One leaf of an argument: `node` is its input of the graph, None where it is fixed to `value`."""
+
+    parameter: str
+    value: Any
+    node: Node | None = None
+    traced: Any = None
+
+
+@dataclass
+class Arguments:
+    """A call of a function: parameters with their structures, and all leaves in order."""
+
+    names: list[str] = field(default_factory=list)
+    trees: list[Any] = field(default_factory=list)
+    leaves: list[Leaf] = field(default_factory=list)
+    kinds: list[Any] = field(default_factory=list)
+
+    def call(self) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments to run the converted function with."""
+        remaining = iter(self.leaves)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for name, tree, kind in zip(self.names, self.trees, self.kinds, strict=True):
+            value = tree.unflatten([next(remaining).traced for _ in range(tree.leaf_count)])
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                args.extend(value)
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            elif kind is inspect.Parameter.KEYWORD_ONLY:
+                kwargs[name] = value
+            else:
+                args.append(value)
+        return args, kwargs
+
+    def inputs(self) -> Inputs | None:
+        """How a call becomes the flat list of the graph's inputs; None where each parameter is one input."""
+        constants = {k: leaf.value for k, leaf in enumerate(self.leaves) if leaf.node is None}
+        if not constants and all(tree == LEAF for tree in self.trees):
+            return None
+        return Inputs(tuple(self.names), tuple(self.trees), constants)
+
+
+def bind(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+    """The arguments by the function's parameters, defaults filled in; Python's own error where they do not fit."""
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        raise TraceError(
+            f"{function!r} has no signature, so its inputs are not known",
+            help="wrap it in a function with named parameters: lambda x: f(x)",
+        ) from None
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{getattr(function, '__name__', function)}() {error}") from None
+    bound.apply_defaults()
+    return bound
+
+
+def placeholders(
+    recorder: Recorder, bound: inspect.BoundArguments, *, dynamic: bool, numbers: bool, given: set[str]
+) -> Arguments:
+    """Make the inputs of the graph. `numbers` says whether Python's numbers are inputs, or fixed."""
+    made = Arguments()
+    shared: dict[int, Any] = {}
+    for name, value in bound.arguments.items():
+        leaves, tree = pytree.flatten(value, is_leaf=_is_leaf)
+        made.names.append(name)
+        made.trees.append(tree)
+        made.kinds.append(bound.signature.parameters[name].kind)
+        for number, leaf in enumerate(leaves, 1):
+            label = name if tree == LEAF else f"{name}_{number}"
+            one = Leaf(name, leaf)
+            if isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
+                one.traced = shared[id(leaf)]
+            if name in given or isinstance(leaf, (np.ndarray, Tensor)):
+                _input(recorder, one, label, dynamic=dynamic, numbers=numbers)
+            if one.node is None:
+                one.traced = leaf
+            elif isinstance(leaf, (np.ndarray, Tensor)):
+                one.traced = shared.setdefault(id(leaf), one.traced)
+            made.leaves.append(one)
+    return made
+
+
+def _is_leaf(value: Any) -> bool:
+    return isinstance(value, (np.ndarray, Tensor, Spec, Module))
+
+
+def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: bool) -> None:
+    value = leaf.value
+    if isinstance(value, (np.ndarray, Tensor, Spec)):
+        if not isinstance(value, Spec) and value.dtype.kind not in "biufc":
+            return
+        leaf.node = _placeholder(recorder, label)
+        spec = Spec(_sizes(recorder, leaf.node, label, value.shape, dynamic), value.dtype)
+        leaf.node.meta["type"] = spec
+        order = True if not isinstance(value, np.ndarray) else bool(value.flags.c_contiguous)
+        buffer = Buffer(spec, label, leaf.node, layout=order)
+        recorder.root.make(buffer, leaf.node)
+        leaf.traced = recorder.array_class(isinstance(value, Tensor))(recorder, buffer, (), spec)
+    elif isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        leaf.node = _placeholder(recorder, label)
+        leaf.node.meta["type"] = Spec((), value.dtype)
+        leaf.traced = Scalar(recorder, value.dtype, leaf.node)
+    elif numbers and type(value) in (int, float, complex):
+        leaf.node = _placeholder(recorder, label)
+        leaf.node.meta["type"] = type(value)
+        leaf.traced = Scalar(recorder, type(value), leaf.node, hint=value if dynamic else None)
+        leaf.traced.name = label
+        if type(value) is int:
+            leaf.traced.dim = recorder.sizes.value(label, value if dynamic else None, ("node", leaf.node))
+    elif isinstance(value, (np.random.Generator, np.random.RandomState)):
+        from weft.capture._recorder import Opaque
+
+        leaf.node = _placeholder(recorder, label)
+        leaf.traced = Opaque(recorder, leaf.node, copy.deepcopy(value))
+
+
+def _placeholder(recorder: Recorder, label: str) -> Node:
+    node = recorder.root.graph.placeholder(label)
+    node._position = recorder.start
+    return node
+
+
+def _sizes(recorder: Recorder, node: Node, label: str, shape: Any, dynamic: bool) -> list[Any]:
+    """The sizes of an input: symbolic where they may differ in another call; 0 and 1 mean something of their own."""
+    from weft.ops._dim import Dim
+
+    if not dynamic:
+        return [_rebound(recorder, node, axis, d) if isinstance(d, Dim) else d for axis, d in enumerate(shape)]
+    return [
+        d if d in (0, 1) else recorder.sizes.size(f"{label}_{axis}", int(d), ("size", node, axis))
+        for axis, d in enumerate(shape)
+    ]
+
+
+def _rebound(recorder: Recorder, node: Node, axis: int, dim: Any) -> Any:
+    """A size that a Spec names by a string, as a size of this capture: the first input that has it tells it."""
+    known = recorder.named_sizes
+    if dim.key not in known:
+        known[dim.key] = recorder.sizes.size(str(dim), dim.hint, ("size", node, axis))
+    return known[dim.key]

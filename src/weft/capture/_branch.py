@@ -1,0 +1,321 @@
+"""Branches on traced values: both sides are captured, each into a graph of its own, and joined by a `cond` node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from weft import pytree
+from weft.capture._convert_site import Site
+from weft.capture._merge import (
+    Disagreement,
+    Type,
+    as_output,
+    describe,
+    filler,
+    is_same,
+    join_types,
+    project,
+    type_of,
+    value_of,
+    visible_sizes,
+)
+from weft.capture._region import Buffer, Region
+from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Undefined
+from weft.errors import TraceError, WeftError
+from weft.graph import Node
+from weft.graph._control import cond, fail
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class PathEnded(BaseException):
+    """Ends the capture of a path that raises an exception when it runs."""
+
+
+def end_path(recorder: Recorder, exception: Any) -> None:
+    """Record that the present path raises, and leave it."""
+    kind = exception if isinstance(exception, type) else type(exception)
+    args = () if isinstance(exception, type) else exception.args
+    recorder.region.failed = recorder.create(fail, (kind, *args), {}, None)
+
+
+def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool:
+    """Whether an exception that left a region only ends that path; it is then raised when the graph runs."""
+    if kind is None:
+        return False
+    if issubclass(kind, PathEnded):
+        return True
+    if not issubclass(kind, Exception) or issubclass(kind, TraceError) or recorder.trying:
+        return False
+    if not issubclass(kind, WeftError) and _raised_by_weft(error):
+        return False
+    present, recorder.region = recorder.region, region
+    try:
+        end_path(recorder, error)
+    finally:
+        recorder.region = present
+    return True
+
+
+def _raised_by_weft(error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("weft.")
+
+
+class Branch:
+    """An `if` whose condition is traced: its two sides, one after the other."""
+
+    def __init__(self, recorder: Recorder, site: Site, test: Any, values: tuple[Any, ...]) -> None:
+        self.recorder = recorder
+        self.site = site
+        self.test = test
+        self.start = values
+        self.taken = True
+        self.regions: list[Region] = []
+        self.results: list[tuple[Any, ...]] = []
+
+    def __iter__(self) -> Iterator[Branch]:
+        for taken in (True, False):
+            self.taken = taken
+            yield self
+
+    def __enter__(self) -> Branch:
+        self.regions.append(self.recorder.enter())
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        region = self.regions[-1]
+        self.recorder.leave(region)
+        return ends_path(self.recorder, region, kind, error)
+
+    def leave(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """After the first side, the variables as the second finds them; after the second, what they are from now on."""
+        self.results.append(values)
+        return self.start if len(self.results) == 1 else self._join()
+
+    def _join(self) -> tuple[Any, ...]:
+        join = Join(self.recorder, self.regions)
+        joined = []
+        for index, name in enumerate(self.site.names):
+            sides = [result[index] for result in self.results]
+            joined.append(join.value(name, *sides, self) if name in self.site.live else _dead(name, *sides))
+        values = join.finish(self.test)
+        if all(region.failed is not None for region in self.regions):
+            self.recorder.region.failed = values
+            raise PathEnded
+        return tuple(part(values) if isinstance(part, _Later) else part for part in joined)
+
+    def lines(self, name: str) -> tuple[str, str]:
+        """Where each side leaves the variable as it is."""
+        stores = self.site.stores.get(name, (None, None))
+        return tuple(f"line {line}" if line else f"before line {self.site.line}" for line in stores)  # type: ignore[return-value]  # one for each side
+
+
+def _dead(name: str, a: Any, b: Any) -> Any:
+    return a if a is b else Undefined(name)
+
+
+def _parts_of(side: Any) -> tuple[Any, Any]:
+    """The value of a variable, and whether it has one."""
+    if isinstance(side, (MaybeUnbound, PartlyDefined)):
+        return side.value, side.ran
+    return side, not isinstance(side, Undefined)
+
+
+class _Later:
+    """A value that the `cond` node gives once it is there."""
+
+    def __init__(self, build: Any) -> None:
+        self.build = build
+
+    def __call__(self, items: Any) -> Any:
+        return self.build(items)
+
+
+class Join:
+    """Collects what two regions give, and makes the `cond` node of it."""
+
+    def __init__(self, recorder: Recorder, regions: list[Region]) -> None:
+        self.recorder = recorder
+        self.regions = regions
+        self.outputs: tuple[list[Any], list[Any]] = ([], [])
+        self.types: list[tuple[str, Type]] = []
+        self.buffers: list[Buffer] = []
+        self.shadows: list[tuple[int, list[Buffer]]] = []
+
+    def value(self, name: str, a: Any, b: Any, branch: Any) -> Any:
+        """What a variable is after both sides: a value, or something to build from the items of the node."""
+        ended = [region.failed is not None for region in self.regions]
+        if any(ended):
+            return self._only(name, b if ended[0] else a, 1 if ended[0] else 0)
+        if is_same(a, b):
+            return a
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self._undefined(name, a, b, branch)
+        (leaves_a, tree_a), (leaves_b, tree_b) = pytree.flatten(a), pytree.flatten(b)
+        if tree_a != tree_b:
+            self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
+        parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
+        return _Later(lambda items: tree_a.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
+
+    def _leaf(self, name: str, a: Any, b: Any, branch: Any) -> Any:
+        if is_same(a, b):
+            return a
+        first, second = type_of(a), type_of(b)
+        if first is None or second is None:
+            self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
+        try:
+            joined = join_types(self.recorder, first, second)
+        except Disagreement as how:
+            self._disagree(name, str(how), branch)
+        return self._slot(name, joined, (a, b))
+
+    def _only(self, name: str, value: Any, side: int) -> Any:
+        """The value of the one side that goes on."""
+        if isinstance(value, (MaybeUnbound, PartlyDefined)):
+            held, flag = self._only(name, value.value, side), self._passed(name, value.ran, side)
+            kind = type(value)
+            return self._built(lambda v, f: kind(name, v, f, value.why), held, flag)
+        if isinstance(value, Undefined):
+            return value
+        leaves, tree = pytree.flatten(value)
+        parts = [self._passed(name, leaf, side) for leaf in leaves]
+        return _Later(lambda items: tree.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
+
+    def _passed(self, name: str, leaf: Any, side: int) -> Any:
+        from weft.capture._recorder import Opaque
+        from weft.capture._values import Scalar
+
+        if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):
+            return leaf
+        found = type_of(leaf)
+        if found is None:
+            self.recorder.refuse(f"{name} has no known type", help="compute it before the branch")
+        return self._slot(name, found, (leaf, leaf), only=side)
+
+    def _slot(self, name: str, type_: Type, values: tuple[Any, Any], only: int | None = None) -> _Later:
+        recorder, index = self.recorder, len(self.types)
+        if type_.spec is not None:
+            type_ = Type(visible_sizes(recorder, type_.spec, recorder.region), tensor=type_.tensor)
+            known = [v.buffer for v in values if isinstance(v, Array) and recorder.region.knows(v.buffer)]
+            if known:
+                self.shadows.append((index, known))
+        for side, (region, value) in enumerate(zip(self.regions, values, strict=True)):
+            with recorder.within(region):
+                missing = only is not None and side != only
+                self.outputs[side].append(filler(recorder, type_) if missing else as_output(recorder, value, type_))
+        self.types.append((name, type_))
+        return _Later(lambda items: items[index])
+
+    def _undefined(self, name: str, a: Any, b: Any, branch: Any) -> Any:
+        """A variable that one side, or both, may leave without a value."""
+        values, flags = zip(*(_parts_of(side) for side in (a, b)), strict=True)
+        held = [value for value in values if not isinstance(value, Undefined)]
+        if not held:
+            return Undefined(name, a.why or b.why)
+        only = None if len(held) == 2 else 0 if isinstance(values[1], Undefined) else 1
+        value = self.value(name, *values, branch) if only is None else self._only(name, held[0], only)
+        if name.startswith("_weft"):  # a result that is read only where there is one
+            return value
+        flag = flags[0] if is_same(*flags) else self._slot("defined", Type(kind=bool), flags)
+        if any(isinstance(side, MaybeUnbound) for side in (a, b)) or not any(type(side) is Undefined for side in (a, b)):
+            return self._built(lambda v, f: MaybeUnbound(name, v, f), value, flag)
+        why = next((side.why for side in (a, b) if isinstance(side, Undefined) and side.why), None)
+        why = why or self._why(name, isinstance(a, Undefined), branch)
+        return self._built(lambda v, f: PartlyDefined(name, v, f, why), value, flag)
+
+    @staticmethod
+    def _built(make: Any, value: Any, flag: Any) -> _Later:
+        return _Later(lambda items: make(*(p(items) if isinstance(p, _Later) else p for p in (value, flag))))
+
+    @staticmethod
+    def _why(name: str, first: bool, branch: Any) -> str:
+        there = branch.lines(name)[1 if first else 0]
+        return (
+            f"{name} is assigned on one side of a branch only: at {there}, but not where the condition of "
+            f"line {branch.site.line} is {'true' if first else 'false'}"
+        )
+
+    def _disagree(self, name: str, how: str, branch: Any) -> Any:
+        first, second = branch.lines(name)
+        shown = "the result" if name.startswith("_weft") else name
+        self.recorder.refuse(
+            f"the two sides of the branch at line {branch.site.line} disagree on {shown}: {how} "
+            f"(at {first} and at {second})",
+            help="give it the same shape and dtype on both sides",
+        )
+
+    def finish(self, test: Any) -> Any:
+        """The `cond` node's values: one for each slot; the node itself where both sides fail."""
+        recorder = self.recorder
+        for buffer in {**self.regions[0].written, **self.regions[1].written}:
+            self.buffers.append(buffer)
+            for side, region in enumerate(self.regions):
+                self.outputs[side].append(None if region.failed else region.read(buffer))
+        operands: dict[Node | Buffer, None] = {}
+        for region in self.regions:
+            operands.update(dict.fromkeys(region.operands()))
+        for region, outputs in zip(self.regions, self.outputs, strict=True):
+            close(region, operands, tuple(outputs) if region.failed is None else region.failed)
+        metas = [type_.meta if type_.spec is None else _open(type_.spec) for _, type_ in self.types]
+        metas += [buffer.spec for buffer in self.buffers]
+        if not metas and not any(has_effects(region) for region in self.regions):
+            return []
+        graphs = [region.graph for region in self.regions]
+        args = (test, *graphs, *(outer(recorder, key) for key in operands))
+        node = recorder.create(cond, args, {}, tuple(metas))
+        if all(region.failed is not None for region in self.regions):
+            return node
+        return self._values(node, metas)
+
+    def _values(self, node: Node, metas: list[Any]) -> list[Any]:
+        recorder, values = self.recorder, []
+        for k, buffer in enumerate(self.buffers, len(self.types)):
+            recorder.region.write(buffer, project(recorder, node, k, buffer.spec, buffer.name))
+        for k, (name, type_) in enumerate(self.types):
+            item = project(recorder, node, k, metas[k], name)
+            values.append(value_of(recorder, type_, item, name))
+        for index, known in self.shadows:
+            for buffer in known:
+                buffer.shadows.append(values[index].buffer)
+            values[index].buffer.maybe = tuple(buffer.name for buffer in known)
+        return values
+
+
+def _open(spec: Any) -> Any:
+    """A type as a node tells it before its sizes are settled."""
+    from weft.ops import Spec
+
+    return Spec([0 if d is None else d for d in spec.shape], spec.dtype)
+
+
+def outer(recorder: Recorder, key: Node | Buffer) -> Node:
+    """The operand for what a region reads of the one around it."""
+    return recorder.region.read(key) if isinstance(key, Buffer) else key
+
+
+def close(region: Region, operands: dict[Node | Buffer, None], output: Any) -> None:
+    """Bring a region's placeholders into the order of the operands, and end its graph."""
+    graph = region.graph
+    known = region.operands()
+    before: Any = None
+    for key in operands:
+        node = known.get(key)
+        if node is None:
+            node = region.placeholder(key.name, None if isinstance(key, Buffer) else key)
+            if isinstance(key, Buffer):
+                node.meta["type"] = key.spec
+        first = next(iter(graph.nodes)) if before is None else before.next
+        if first is not node:
+            first.prepend(node)
+        before = node
+    graph.output(output)
+
+
+def has_effects(region: Region) -> bool:
+    """Whether running a region does more than give its results."""
+    return any(node.is_impure() for node in region.graph.nodes if node.op not in ("placeholder", "output"))

@@ -1,0 +1,111 @@
+"""Capturing one call: from a function and its arguments to a typed graph."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from weft import pytree
+from weft._module import Module
+from weft.capture._arguments import Arguments, bind, placeholders
+from weft.capture._branch import PathEnded
+from weft.capture._convert import convert
+from weft.capture._recorder import Recorder
+from weft.capture._values import Traced
+from weft.errors import CaptureError
+from weft.graph import Graph, Node
+
+
+@dataclass
+class Captured:
+    """A captured call: its graph, its arguments, and the recorder, which knows what the graph depends on."""
+
+    graph: Graph
+    arguments: Arguments
+    recorder: Recorder
+
+
+def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The Python function behind a callable, and what is bound to it."""
+    if isinstance(function, Module):
+        return original_function(function.forward)
+    if isinstance(function, types.MethodType):
+        return function.__func__, (function.__self__,)
+    original = getattr(function, "__weft_original__", None)
+    if original is not None:
+        return original_function(original)
+    if isinstance(function, types.FunctionType):
+        return function, ()
+    call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
+    if isinstance(call, types.FunctionType):
+        return call, (function,)
+    raise CaptureError(
+        f"{function!r} is no Python function: there is no source to capture",
+        help="write a function that calls it",
+    )
+
+
+def capture(
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    branches: bool,
+    dynamic: bool,
+    numbers: bool,
+    given_only: bool = False,
+) -> Captured:
+    """Run a function on traced values and keep the graph of what it does."""
+    plain, held = original_function(function)
+    bound = bind(plain, (*held, *args), kwargs)
+    recorder = Recorder(branches=branches, boundary=sys._getframe())
+    code = getattr(plain, "__code__", None)
+    recorder.start = None if code is None else (code, 0, None)
+    names = list(bound.signature.parameters)
+    given = set(names) if not given_only else set(list(bound.signature.bind(*held, *args, **kwargs).arguments))
+    if held:
+        given.discard(names[0])
+    made = placeholders(recorder, bound, dynamic=dynamic, numbers=numbers, given=given)
+    call_args, call_kwargs = made.call()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        result = recorder.run(plain, tuple(call_args), call_kwargs)
+        if recorder.refused is not None:
+            raise recorder.refused
+        finish(recorder, result)
+    except PathEnded:
+        recorder.root.graph.output(recorder.root.failed)
+    finally:
+        if collecting:
+            gc.enable()
+    graph = recorder.root.graph
+    graph.signature = made.inputs()
+    graph.eliminate_dead_code()
+    return Captured(graph, made, recorder)
+
+
+def finish(recorder: Recorder, result: Any) -> None:
+    """End the graph: its result, and what it writes into the caller's arrays."""
+    leaves, tree = pytree.flatten(result)
+    values = tree.unflatten([recorder.arg(leaf) if isinstance(leaf, Traced) else _constant(recorder, leaf) for leaf in leaves])
+    writes: list[tuple[Node, Node]] = []
+    root = recorder.root
+    for buffer, node in root.held.items():
+        if buffer.target is None:
+            continue
+        if buffer.stale is not None:
+            recorder.refuse(f"{buffer.stale}; the caller's array has no one value to take", help="copy it before the loop")
+        if node is not buffer.target:
+            writes.append((buffer.target, node))
+    root.graph.output(values, writes=tuple(writes))
+
+
+def _constant(recorder: Recorder, leaf: Any) -> Any:
+    return recorder.arg(leaf)
+
+
+__all__ = ["Captured", "capture", "convert"]

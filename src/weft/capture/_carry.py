@@ -1,0 +1,305 @@
+"""The state of a captured loop: what its variables are at the head of an iteration, and what becomes of them.
+
+Every variable that an iteration stores and a later one, or the code after the loop, may read is carried. Its type must
+describe the value before the loop and the one an iteration leaves; where it does not yet, it is widened and the body
+captured again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from weft import pytree
+from weft.capture._convert_site import Site
+from weft.capture._merge import (
+    Disagreement,
+    Type,
+    as_output,
+    describe,
+    filler,
+    is_same,
+    join_types,
+    same_kind,
+    shown,
+    type_of,
+    value_of,
+    visible_sizes,
+)
+from weft.capture._region import Buffer, Region
+from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
+from weft.graph import Node
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+@dataclass
+class Slot:
+    """One carried number or array: `symbol` stands for it in the body, `source` is the buffer it starts from."""
+
+    name: str
+    init: Any
+    type: Type
+    placeholder: Node | None = None
+    symbol: Any = None
+    source: Buffer | None = None
+    final: Any = None
+
+
+@dataclass
+class Variable:
+    """A variable of the loop: carried leaves and things that stay what they are."""
+
+    name: str
+    start: Any
+    tree: Any = None
+    parts: list[Any] = field(default_factory=list)  # Slots, and plain values
+    late: bool = False  # whether it has no value before the loop
+    flag: Any = None  # a Slot: whether it has a value by now, where an iteration may leave it without one
+    why: str | None = None
+
+
+class Again(Exception):
+    """A type had to be widened: the body is to be captured again."""
+
+
+class Carry:
+    """The variables of one loop."""
+
+    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
+        self.recorder = recorder
+        self.site = site
+        self.start = values
+        self.types: dict[tuple[str, int], Type] = {}  # widened types, by variable and leaf
+        self.variables: list[Variable] = []
+        self.around = recorder.region
+        self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
+
+    def begin(self, region: Region) -> tuple[Any, ...]:
+        """The variables as an iteration finds them, with a placeholder in the region for each that is carried."""
+        self.variables = [self._variable(name, value) for name, value in zip(self.site.names, self.start, strict=True)]
+        found = []
+        for variable in self.variables:
+            if variable.late and variable.flag is None:
+                found.append(variable.start)
+                continue
+            leaves = [self._symbol(part, region) if isinstance(part, Slot) else part for part in variable.parts]
+            value = variable.tree.unflatten(leaves)
+            if variable.flag is not None:
+                value = MaybeUnbound(variable.name, value, self._symbol(variable.flag, region))
+            found.append(value)
+        return tuple(found)
+
+    def _variable(self, name: str, value: Any) -> Variable:
+        if name not in self.site.live:
+            return Variable(name, Undefined(name), late=True)
+        if isinstance(value, Undefined):
+            return self._unassigned(name, value)
+        leaves, tree = pytree.flatten(value)
+        made = Variable(name, value, tree)
+        for k, leaf in enumerate(leaves):
+            found = self.types.get((name, k)) or type_of(leaf)
+            made.parts.append(leaf if found is None else self._slot(name, leaf, found))
+        return made
+
+    def _unassigned(self, name: str, value: Undefined) -> Variable:
+        """A variable without a value before the loop, or that may have none."""
+        known = self.maybe.get(name)
+        start, flag = value, False
+        if isinstance(value, (MaybeUnbound, PartlyDefined)):
+            leaves, tree = pytree.flatten(value.value)
+            known = known or (tree, [type_of(leaf) or leaf for leaf in leaves], value.why)
+            flag = value.ran
+        else:
+            leaves = []
+        if known is None:
+            line = self.site.line
+            why = f"{name} is read in the loop at line {line} before that iteration assigns it, and has no value before"
+            return Variable(name, Undefined(name, value.why or why), late=True)
+        tree, types, why = known
+        made = Variable(name, start, tree, late=True, why=why)
+        for k, found in enumerate(types):
+            if isinstance(found, Type):
+                found = self.types.get((name, k)) or found
+                slot = self._slot(name, leaves[k], found) if leaves else Slot(name, None, found)
+                made.parts.append(slot)
+            else:
+                made.parts.append(found)
+        made.flag = Slot(f"{name}_defined", flag, Type(kind=bool))
+        return made
+
+    def _slot(self, name: str, leaf: Any, type_: Type) -> Slot:
+        if type_.spec is not None and not isinstance(leaf, Array) and not isinstance(leaf, Scalar):
+            leaf = self.recorder.constant(leaf)
+        return Slot(name, leaf, type_, source=leaf.buffer if isinstance(leaf, Array) else None)
+
+    def _symbol(self, slot: Slot, region: Region) -> Any:
+        node = region.placeholder(shown(slot.name))
+        node._position = self.recorder.position()
+        node.meta["type"] = slot.type.meta if slot.type.spec is None else None
+        slot.placeholder = node
+        slot.symbol = value_of(self.recorder, slot.type, node, slot.name, region)
+        return slot.symbol
+
+    # The end of an iteration
+
+    def finish(self, values: tuple[Any, ...], region: Region, body: Region) -> list[Slot]:
+        """Every carried slot with its value after the iteration; raises `Again` where a type is widened."""
+        again = False
+        slots: list[Slot] = []
+        for variable, value in zip(self.variables, values, strict=True):
+            if variable.flag is not None:
+                again = self._flagged(variable, value, slots) or again
+                continue
+            if variable.late:
+                again = self._late(variable, value, slots) or again
+                continue
+            if isinstance(value, Undefined):
+                if variable.name in self.site.live:
+                    self._disagree(variable.name, variable.start, value)
+                continue
+            leaves, tree = pytree.flatten(value)
+            if tree != variable.tree:
+                self._disagree(variable.name, variable.start, value)
+            for k, (part, leaf) in enumerate(zip(variable.parts, leaves, strict=True)):
+                again = self._leaf(variable, k, part, leaf, slots) or again
+        if again:
+            raise Again
+        self._check_memory(slots, region, body)
+        return slots
+
+    def _leaf(self, variable: Variable, k: int, part: Any, leaf: Any, slots: list[Slot]) -> bool:
+        if not isinstance(part, Slot):
+            if not is_same(part, leaf):
+                self._disagree(variable.name, part, leaf)
+            return False
+        found = type_of(leaf)
+        if found is None:
+            self._disagree(variable.name, part.init, leaf)
+        part.final = leaf
+        slots.append(part)
+        try:
+            joined = join_types(self.recorder, part.type, found)  # type: ignore[arg-type]  # it was found
+        except Disagreement:
+            self._disagree(variable.name, part.init, leaf)
+        if self._describes(part, joined, leaf):
+            return False
+        self.types[variable.name, k] = joined
+        return True
+
+    def _describes(self, part: Slot, joined: Type, leaf: Any) -> bool:
+        if joined.spec is None:
+            return same_kind(joined.kind, part.type.kind)
+        if part.type.spec is None:
+            return False
+        for open_before, dim in zip(part.type.spec.shape, joined.spec.shape, strict=True):
+            if dim is None and open_before is not None:
+                return False
+        return True
+
+    def _late(self, variable: Variable, value: Any, slots: list[Slot]) -> bool:
+        """A variable that only the body assigns: what it holds before the loop is never read."""
+        if variable.name not in self.site.live:
+            return False
+        if isinstance(value, (MaybeUnbound, PartlyDefined)):
+            leaves, tree = pytree.flatten(value.value)
+            self.maybe[variable.name] = (tree, [type_of(leaf) or leaf for leaf in leaves], value.why)
+            return True
+        if isinstance(value, Undefined):
+            return False
+        leaves, variable.tree = pytree.flatten(value)
+        variable.parts = []
+        for leaf in leaves:
+            found = type_of(leaf)
+            if found is None or (isinstance(leaf, Array) and self.recorder.is_outer(leaf, self.around)):
+                variable.parts.append(leaf)
+                continue
+            slot = Slot(variable.name, None, found, final=leaf)
+            variable.parts.append(slot)
+            slots.append(slot)
+        return False
+
+    def _flagged(self, variable: Variable, value: Any, slots: list[Slot]) -> bool:
+        """A variable that an iteration may leave unassigned: carried with whether it has a value."""
+        held, ran = (value.value, value.ran) if isinstance(value, (MaybeUnbound, PartlyDefined)) else (value, True)
+        leaves, tree = pytree.flatten(held)
+        if tree != variable.tree:
+            self._disagree(variable.name, variable.start, held)
+        again = False
+        for k, (part, leaf) in enumerate(zip(variable.parts, leaves, strict=True)):
+            again = self._leaf(variable, k, part, leaf, slots) or again
+        variable.flag.final = ran
+        slots.append(variable.flag)
+        return again
+
+    def _disagree(self, name: str, before: Any, after: Any) -> Any:
+        line = (self.site.stores.get(name) or (None, None))[0]
+        self.recorder.refuse(
+            f"the loop at line {self.site.line} changes what {name} is: {describe(before)} before it, "
+            f"{describe(after)} after an iteration (line {line or self.site.line})",
+            help=f"start with {name} of the type it has in the loop",
+        )
+
+    def _check_memory(self, slots: list[Slot], region: Region, body: Region) -> None:
+        """Refuse a carried array that shares memory with another where one of them is written in the loop."""
+        written = set(body.written)
+        owners: dict[Buffer, str] = {}
+        for slot in slots:
+            symbol = slot.symbol.buffer if isinstance(slot.symbol, Array) else None
+            final = slot.final.buffer if isinstance(slot.final, Array) else None
+            if slot.source is not None and symbol is not None and slot.source in region.entered:
+                if symbol in written or slot.source in written:
+                    self._shared(slot.name, slot.source.name)
+            if symbol in written and slot.source is not None:
+                clash = next((s for s in slots if s is not slot and s.source is slot.source), None)
+                if clash is not None:
+                    self._shared(slot.name, clash.name)
+            if final is None:
+                continue
+            clash_name = owners.setdefault(final, slot.name)
+            if clash_name != slot.name or (final in body.entered and not self._carried(final, slots)):
+                if final in written or symbol in written:
+                    self._shared(slot.name, clash_name if clash_name != slot.name else final.name)
+
+    @staticmethod
+    def _carried(buffer: Buffer, slots: list[Slot]) -> bool:
+        return any(isinstance(s.symbol, Array) and s.symbol.buffer is buffer for s in slots)
+
+    def _shared(self, name: str, other: str) -> Any:
+        self.recorder.refuse(
+            f"{name} and {other} share memory in the loop at line {self.site.line}, and one of them is written: "
+            "which writes the other sees would depend on the iteration",
+            help=f"copy where it is assigned: {name} = {other}.copy()",
+        )
+
+    # After the loop
+
+    def init_of(self, slot: Slot) -> Any:
+        """What a carry starts from, as an operand in the region around."""
+        if slot.init is not None:
+            return as_output(self.recorder, slot.init, slot.type)
+        return filler(self.recorder, slot.type)
+
+    def type_after(self, slot: Slot) -> Type:
+        """The type of a carry after the loop: sizes of the body are open."""
+        if slot.type.spec is None:
+            return slot.type
+        return Type(visible_sizes(self.recorder, slot.type.spec, self.recorder.region), tensor=slot.type.tensor)
+
+    def results(self, values: dict[int, Any], ran: Any) -> tuple[Any, ...]:
+        """The variables after the loop: `values` by the id of their slot, and whether the loop ran at all."""
+        return tuple(self._result(variable, values, ran) for variable in self.variables)
+
+    def _result(self, variable: Variable, values: dict[int, Any], ran: Any) -> Any:
+        name = variable.name
+        if variable.tree is None:
+            return Undefined(name) if variable.late else variable.start
+        leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
+        value = variable.tree.unflatten(leaves)
+        if variable.flag is not None:
+            flag = values.get(id(variable.flag), variable.flag.init)
+            return MaybeUnbound(name, value, flag) if variable.why is None else PartlyDefined(name, value, flag, variable.why)
+        if variable.late and ran is not True and not name.startswith("_weft"):
+            return MaybeUnbound(name, value, ran)
+        return value

@@ -1,0 +1,240 @@
+"""`compile`: a function that captures itself when it is called, and then runs the graph.
+
+    >>> import numpy as np, weft
+    >>> @weft.compile
+    ... def norm(x):
+    ...     total = 0.0
+    ...     for i in range(len(x)):
+    ...         total += x[i] ** 2
+    ...     return np.sqrt(total)
+    >>> norm(np.array([3.0, 4.0]))
+    np.float64(5.0)
+    >>> norm.cache_info().misses
+    1
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft._module import Module
+from weft.capture._captured import Captured, capture, original_function
+from weft.capture._guards import MISS, Guards
+from weft.errors import CaptureError, TraceError, WeftError
+from weft.graph import Graph, GraphModule
+from weft.passes import optimize
+
+_BACKENDS = ("numpy",)
+
+
+class CacheInfo(NamedTuple):
+    """How often calls found a graph, how often one was captured, and how many there are."""
+
+    hits: int
+    misses: int
+    currsize: int
+
+
+class Entry:
+    """One captured graph, and the function that runs it where its guards hold."""
+
+    def __init__(self, captured: Captured, static: bool) -> None:
+        self.captured = captured
+        self.graph = captured.graph
+        self.static = static
+        self.guards = Guards(captured)
+        self.report = optimize(captured.graph)
+        self.module = GraphModule(dict(captured.graph.constants), captured.graph)
+        self.run = self.guards.entry(type(self.module).forward.__get__(self.module))
+
+
+class CompiledFunction:
+    """A function and the graphs it was captured as. It is called as the function is."""
+
+    def __init__(self, function: Callable[..., Any], backend: str, dynamic: bool | None) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.__weft_original__ = function
+        self._plain, self._held = original_function(function)
+        self._dynamic = dynamic
+        self.backend = backend
+        self._entries: list[Entry] = []
+        self._runs: tuple[Any, ...] = ()
+        self._misses = 0
+        self._calls = 0
+        self._reasons: list[str] = []
+        self._lock = threading.RLock()
+        self._call = self._dispatcher()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        return functools.partial(self, instance)
+
+    def _dispatcher(self) -> Any:
+        """A function with the parameters of the compiled one, which tries each entry."""
+        signature = inspect.signature(self._plain)
+        parameters = list(signature.parameters.values())
+        space: dict[str, Any] = {"MISS": MISS, "compiled": self, "held": self._held}
+        shown = []
+        for parameter in parameters:
+            text = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
+            if parameter.default is not parameter.empty:
+                space[f"default_{parameter.name}"] = parameter.default
+                text += f"=default_{parameter.name}"
+            shown.append(text)
+        given = _markers(parameters, shown)
+        names = ", ".join(p.name for p in parameters)
+        name = self._plain.__name__ if self._plain.__name__.isidentifier() else "function"
+        source = (
+            f"def {name}({', '.join(given)}):\n"
+            f"    for run in compiled._runs:\n"
+            f"        result = run({names})\n"
+            f"        if result is not MISS:\n"
+            f"            return result\n"
+            f"    return compiled._miss(({names}{',' if names else ''}))\n"
+        )
+        exec(source, space)
+        made = space[name]
+        return functools.partial(made, *self._held) if self._held else made
+
+    def _miss(self, values: tuple[Any, ...]) -> Any:
+        """Capture the call, keep the graph, and run it."""
+        parameters = inspect.signature(self._plain).parameters
+        args, kwargs = _as_call(parameters.values(), values)
+        with self._lock:
+            for run in self._runs:
+                result = run(*values)
+                if result is not MISS:
+                    return result
+            if self._entries:
+                named = dict(zip(parameters, values, strict=True))
+                self._reasons.append(self._entries[-1].guards.failing(named) or "the guards changed")
+            try:
+                entry = self._capture(args, kwargs)
+            except TraceError:
+                raise
+            except Exception as error:
+                return self._plainly(args, kwargs, error)
+            self._misses += 1
+            self._entries.append(entry)
+            self._runs = tuple(one.run for one in self._entries)
+        result = entry.run(*values)
+        if result is MISS:
+            # A guard that does not hold of the very call it was made for, such as arrays that share memory.
+            return self._plainly(args, kwargs, None)
+        return result
+
+    def _plainly(self, args: list[Any], kwargs: dict[str, Any], error: Exception | None) -> Any:
+        """Run the function itself: what the capture met, the call meets too."""
+        return self._plain(*args, **kwargs)
+
+    def _capture(self, args: list[Any], kwargs: dict[str, Any]) -> Entry:
+        ladder = {None: (True, False), True: (True,), False: (False,)}[self._dynamic]
+        first: TraceError | None = None
+        for dynamic in ladder:
+            try:
+                captured = capture(self._plain, tuple(args), kwargs, branches=True, dynamic=dynamic, numbers=dynamic)
+                return Entry(captured, not dynamic)
+            except TraceError as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+    # What was captured
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the latest capture."""
+        return self._latest().graph
+
+    @property
+    def code(self) -> str:
+        """The latest graph as Python."""
+        return str(self._latest().module.code)
+
+    def _latest(self) -> Entry:
+        if not self._entries:
+            raise WeftError(f"{self._plain.__name__} was not called yet, so nothing is captured", help="call it first")
+        return self._entries[-1]
+
+    def cache_info(self) -> CacheInfo:
+        """How many graphs there are, and how many captures were needed."""
+        return CacheInfo(self._calls, self._misses, len(self._entries))
+
+    def why_recompiled(self) -> list[str]:
+        """For each capture after the first, the guard that did not hold."""
+        return list(self._reasons)
+
+    def explain(self) -> str:
+        """What was captured, what each pass changed, and what the graph depends on."""
+        lines = []
+        for number, entry in enumerate(self._entries, 1):
+            lines.append(f"graph {number} of {self._plain.__name__}: {len(list(entry.graph.nodes))} nodes")
+            lines += [f"  valid while {condition.says}" for condition in entry.guards.conditions]
+            lines += [f"  {line}" for line in str(entry.report).splitlines()]
+        return "\n".join(lines) or f"{self._plain.__name__} was not called yet"
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._plain.__qualname__}, {len(self._entries)} graphs>"
+
+
+def _markers(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]:
+    """The parameters with `/` and `*` where Python wants them."""
+    made: list[str] = []
+    kinds = [p.kind for p in parameters]
+    for k, text in enumerate(shown):
+        if kinds[k] is inspect.Parameter.KEYWORD_ONLY and not any(
+            kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL) for kind in kinds[:k]
+        ):
+            made.append("*")
+        made.append(text)
+        last = k + 1 == len(shown) or kinds[k + 1] is not inspect.Parameter.POSITIONAL_ONLY
+        if kinds[k] is inspect.Parameter.POSITIONAL_ONLY and last:
+            made.append("/")
+    return made
+
+
+def _as_call(parameters: Any, values: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter, value in zip(parameters, values, strict=True):
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            args.extend(value)
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            kwargs.update(value)
+        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def compile(
+    function: Callable[..., Any] | None = None, *, backend: str = "numpy", dynamic: bool | None = None
+) -> Any:
+    """Make a function capture itself when it is called, and from then on run the optimised graph.
+
+    The result, the arrays it writes and the exceptions it raises are those of the plain call. A graph is kept for each
+    combination of what it depends on: dtypes, ranks, sizes and numbers that decided something, globals read. With
+    `dynamic=True` sizes and numbers never count as fixed beforehand, with False always; by default they are fixed only
+    where the program cannot be captured otherwise.
+    """
+    if backend not in _BACKENDS:
+        raise ValueError(f"compile: backend is one of {', '.join(_BACKENDS)}, got {backend!r}")
+    if function is None:
+        return functools.partial(compile, backend=backend, dynamic=dynamic)
+    if isinstance(function, CompiledFunction):
+        return function
+    if not callable(function) and not isinstance(function, Module):
+        raise TypeError(f"compile takes a function or a Module, got {type(function).__name__}")
+    return CompiledFunction(function, backend, dynamic)
+
+
+__all__ = ["CacheInfo", "CaptureError", "CompiledFunction", "compile"]

@@ -1,0 +1,73 @@
+"""`with` blocks of a captured program."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.autograd import _mode
+from weft.graph._effects import has_side_effect
+
+if TYPE_CHECKING:
+    from weft.capture._hooks import Hooks
+
+_MODES = tuple(getattr(_mode, name) for name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode"))
+_PLAIN = (contextlib.nullcontext,)
+
+
+@has_side_effect
+def set_errors(**how: Any) -> None:
+    """`np.seterr(**how)` of a captured `with np.errstate(...)`; whoever runs the graph restores it in the end."""
+    np.seterr(**how)
+
+
+class _ErrorState:
+    """`with np.errstate(...)`: set where the block begins, set back where it ends."""
+
+    def __init__(self, hooks: Hooks, manager: Any) -> None:
+        self.recorder = hooks.recorder
+        self.manager = manager
+        self.before: dict[str, Any] = {}
+
+    def __enter__(self) -> None:
+        self.before = np.geterr()
+        self.manager.__enter__()
+        self.recorder.create(set_errors, (), dict(np.geterr()), None)
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        self.manager.__exit__(kind, *rest)
+        if kind is None:
+            self.recorder.create(set_errors, (), dict(self.before), None)
+
+
+class _Captured:
+    """A context manager of the program's own class: its methods are captured."""
+
+    def __init__(self, hooks: Hooks, manager: Any) -> None:
+        self.hooks = hooks
+        self.manager = manager
+
+    def __enter__(self) -> Any:
+        return self.hooks.recorder.run(type(self.manager).__enter__, (self.manager,), {})
+
+    def __exit__(self, *exception: Any) -> Any:
+        if exception[0] is not None and not issubclass(exception[0], Exception):
+            return None
+        return self.hooks.recorder.run(type(self.manager).__exit__, (self.manager, *exception), {})
+
+
+def captured_context(hooks: Hooks, manager: Any) -> Any:
+    """What a `with` of a captured program enters."""
+    if isinstance(manager, np.errstate):
+        return _ErrorState(hooks, manager)
+    if isinstance(manager, (*_MODES, *_PLAIN)):
+        return manager
+    module = str(getattr(type(manager), "__module__", ""))
+    if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(("contextlib", "weft", "numpy")):
+        return _Captured(hooks, manager)
+    hooks.recorder.refuse(
+        f"`with` a {type(manager).__name__}: it would be entered once, when the program is captured",
+        help="put it around the call of the captured function",
+    )

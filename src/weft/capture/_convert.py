@@ -1,0 +1,144 @@
+"""Functions whose control flow, calls, subscripts and assignments go through hooks.
+
+`convert(f).bind(f, hooks)` is a function with f's signature, globals and closure. Under `PlainHooks` it means what f
+means; under others it builds a graph. `weft.capture._plain` lists the hooks; converted code reaches them through a free
+variable `_weft`:
+
+    if c: x = 1          for _weft_1 in _weft.if_(SITE, c, (x,)):
+                             with _weft_1:
+                                 if _weft_1.taken: x = _weft.assign("x", 1)
+                             (x,) = _weft_1.leave((x,))
+"""
+
+from __future__ import annotations
+
+import ast
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from itertools import count
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from weft.capture._convert_build import HOOKS, constant
+from weft.capture._convert_compile import compile_inside, enclosing_class
+from weft.capture._convert_functions import Functions
+from weft.capture._convert_scope import Walker, is_builtin, resolve
+from weft.capture._convert_site import Site
+from weft.capture._convert_source import find
+from weft.errors import CaptureError
+
+__all__ = ["Converted", "Site", "convert", "is_converted"]
+
+_LOCK = threading.RLock()
+# By identity: code objects compare by content, and equal ones may come from different places.
+_CACHE: dict[int, tuple[weakref.ref[CodeType], Converted]] = {}
+_MADE: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
+
+# Attributes of functions in later versions of Python. Since 3.14 annotations are worked out when they are asked for,
+# and may fail until then.
+_LATER = ("__type_params__", "__annotate__")
+
+
+class Converted:
+    """The converted code of a function, to be bound to functions that share the original's code."""
+
+    def __init__(self, code: CodeType, sites: tuple[Site, ...], outer_names: tuple[str, ...]) -> None:
+        self.code = code
+        self.sites = sites
+        self.outer_names = outer_names
+        self.file = code.co_filename
+        self.first_line = code.co_firstlineno
+
+    def __repr__(self) -> str:
+        return f"<converted {self.code.co_qualname} of {self.file}:{self.first_line}>"
+
+    def bind(self, function: FunctionType, hooks: Any) -> FunctionType:
+        """A function like the given one that runs under the hooks.
+
+        Hooks with a method `bound_to(converted, function)` say there which object the code is to use.
+        """
+        choose: Callable[[Converted, FunctionType], Any] | None = getattr(hooks, "bound_to", None)
+        used = hooks if choose is None else choose(self, function)
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        cells[HOOKS] = CellType(used)
+        closure = tuple(cells[name] for name in self.code.co_freevars)
+        made = FunctionType(self.code, function.__globals__, function.__name__, function.__defaults__, closure)
+        made.__kwdefaults__ = function.__kwdefaults__
+        made.__qualname__ = function.__qualname__
+        made.__doc__ = function.__doc__
+        made.__module__ = function.__module__
+        if not hasattr(function, "__annotate__"):
+            made.__annotations__ = function.__annotations__
+        for name in _LATER:
+            if hasattr(function, name):
+                setattr(made, name, getattr(function, name))
+        made.__dict__.update(function.__dict__)
+        return made
+
+
+def convert(function: Callable[..., Any]) -> Converted:
+    """The converted form of a Python function, made once for its code."""
+    if not isinstance(function, FunctionType):
+        what = getattr(function, "__qualname__", None) or repr(function)
+        raise CaptureError(f"{what} cannot be captured: it is not a Python function", help="mark it with weft.wrap")
+    code = function.__code__
+    key = id(code)
+    with _LOCK:
+        known = _CACHE.get(key)
+        if known is not None and known[0]() is code:
+            return known[1]
+        with warnings.catch_warnings():
+            # Python has warned already, when it compiled the program.
+            warnings.simplefilter("ignore")
+            converted = _convert(function)
+        _CACHE[key] = (weakref.ref(code, lambda _: _CACHE.pop(key, None)), converted)
+        return converted
+
+
+def is_converted(function: Any) -> bool:
+    """Whether the function is the result of a `bind`, or was defined inside one."""
+    code = getattr(function, "__code__", None)
+    return code is not None and _MADE.get(id(code)) is code
+
+
+def _convert(function: FunctionType) -> Converted:
+    code = function.__code__
+    node, lines = find(function)
+    walker = Walker(enclosing_class(code.co_qualname))
+    if isinstance(node, ast.Lambda):
+        walker.expression(node)
+    else:
+        _bare(node)
+        walker.definition(node)
+    node.weft_scope.parent = None  # type: ignore[union-attr]  # an attribute of our own
+    outer = resolve(walker.scopes)
+    namespace, free = function.__globals__, frozenset(code.co_freevars)
+    converter = Functions(code.co_filename, lines, free, namespace, count(1))
+    converter.convert_function(node)
+    made = compile_inside(node, code, HOOKS)
+    _register(made)
+    names = tuple(sorted(name for name in outer if name in free or not is_builtin(name, namespace)))
+    return Converted(made, tuple(converter.sites), names)
+
+
+def _bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    """Take off what is evaluated where the function is defined; the first line stays that of its decorators."""
+    node.decorator_list = [constant(node.decorator_list[0], None)] if node.decorator_list else []
+    node.returns = None
+    node.args.defaults = [constant(each, None) for each in node.args.defaults]
+    node.args.kw_defaults = [None if each is None else constant(each, None) for each in node.args.kw_defaults]
+    arguments = node.args
+    for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
+        if each is not None:
+            each.annotation = None
+    if hasattr(node, "type_params"):
+        node.type_params = []
+
+
+def _register(code: CodeType) -> None:
+    _MADE[id(code)] = code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            _register(each)

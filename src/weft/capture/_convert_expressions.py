@@ -1,0 +1,333 @@
+"""Expressions of converted code: calls, names, items, attributes, tests and comprehensions through hooks.
+
+An operand that Python evaluates on demand becomes a lambda. Where it holds what only works in the function itself (a
+walrus, a `yield`, `locals()`), the expression keeps Python's form.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from weft.capture._convert_build import LOAD, STORE, constant, function, hook, load, put
+from weft.capture._convert_compile import mangled
+from weft.capture._convert_scope import NATIVE_CALLS, Scope, is_builtin
+from weft.capture._convert_site import Site
+
+_MEMBERSHIP = {ast.In: "contains", ast.NotIn: "not_contains", ast.Is: "is_", ast.IsNot: "is_not"}
+_SIGNS = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
+}  # fmt: skip
+_OWN_FRAME = sys.version_info < (3, 12)
+"""Whether a list comprehension is a function of its own, as Python's messages about empty variables show."""
+
+
+class Expressions:
+    """Converts expressions in the scope it stands in."""
+
+    def __init__(
+        self, file: str, lines: Sequence[str], free: frozenset[str], namespace: dict[str, Any], numbers: Iterator[int]
+    ) -> None:
+        self.file = file
+        self.lines = lines
+        self.free_variables = free
+        self.namespace = namespace
+        self.numbers = numbers
+        self.sites: list[Site] = []
+        self.scope = self.function = Scope("module", "", None, None)
+        self.unbound: set[str] = set()
+        """Variables that may have no value at the statement being converted."""
+        self.thunks = 0
+        self.late = False
+        """Inside a generator expression, which reads variables whenever it is asked for an item."""
+        self.foreign = False
+        """Inside what Python runs in a frame of its own."""
+        self.no_walrus = False
+        self.table: dict[type[ast.AST], Callable[[Any], ast.expr]] = {
+            ast.Constant: lambda node: node,
+            ast.Name: self._name,
+            ast.Call: self._call,
+            ast.Attribute: self._attribute,
+            ast.Subscript: self._subscript,
+            ast.BoolOp: self._bool_op,
+            ast.UnaryOp: self._unary,
+            ast.IfExp: self._if_expression,
+            ast.Compare: self._compare,
+            ast.NamedExpr: self._walrus,
+            ast.Lambda: self._lambda,
+            ast.JoinedStr: self._joined,
+            ast.ListComp: self._comprehension,
+            ast.GeneratorExp: self._comprehension,
+            ast.SetComp: self._native_comprehension,
+            ast.DictComp: self._native_comprehension,
+        }
+
+    def expr(self, node: Any) -> Any:
+        """The converted expression; the node itself may be changed."""
+        convert = self.table.get(type(node))
+        return convert(node) if convert is not None else self._parts(node)
+
+    def _parts(self, node: Any) -> Any:
+        for name in node._fields:
+            value = getattr(node, name)
+            if isinstance(value, ast.expr):
+                setattr(node, name, self.expr(value))
+            elif type(value) is list:
+                setattr(node, name, [self.expr(each) if isinstance(each, ast.expr) else each for each in value])
+        return node
+
+    def site(self, kind: str, node: Any, end: Any = None, **known: Any) -> ast.Constant:
+        """The index of a new site: from the beginning of one node to the end of it, or of another."""
+        end = end if end is not None else node
+        self.sites.append(
+            Site(
+                kind,
+                self.file,
+                node.lineno,
+                self._column(node.lineno, node.col_offset),
+                end.end_lineno,
+                self._column(end.end_lineno, end.end_col_offset),
+                self.function.name,
+                **known,
+            )
+        )
+        return constant(node, len(self.sites) - 1)
+
+    def _column(self, line: int, offset: int) -> int:
+        text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        return (offset if text.isascii() else len(text.encode()[:offset].decode(errors="replace"))) + 1
+
+    def temporary(self) -> str:
+        """A variable of our own."""
+        return f"_weft_{next(self.numbers)}"
+
+    def mangled(self, name: str) -> str:
+        """The name as Python stores it here."""
+        return mangled(name, self.scope.class_name)
+
+    def thunk(self, node: ast.expr) -> ast.Lambda:
+        """`lambda: node`."""
+        self.thunks += 1
+        body = self.expr(node)
+        self.thunks -= 1
+        return function(node, body)
+
+    def _name(self, node: ast.Name) -> ast.expr:
+        name = self.mangled(node.id)
+        if type(node.ctx) is not ast.Load or name.startswith("_weft") or name == "__class__":
+            return node
+        owner = self.scope.owner(name)
+        if owner is None:
+            inside = name in self.free_variables
+            if not inside and is_builtin(name, self.namespace):
+                return node
+            return hook(node, "outer", constant(node, name), node)
+        if name not in owner.undefined:
+            return node
+        if owner is not self.function or self.late:
+            return hook(node, "read", node, constant(node, True))
+        if name in self.unbound:
+            return hook(node, "read", node, *([constant(node, True)] if self.foreign else []))
+        return node
+
+    def _call(self, node: ast.Call) -> ast.expr:
+        target = node.func
+        if isinstance(target, ast.Name) and self.scope.owner(self.mangled(target.id)) is None:
+            if target.id == "super" and not node.args and not node.keywords:
+                return self._super(node)
+            if target.id in NATIVE_CALLS:
+                node.args = [self.expr(each) for each in node.args]
+                for keyword in node.keywords:
+                    keyword.value = self.expr(keyword.value)
+                return node
+        called = self.expr(target)
+        args = [self.expr(each) for each in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.expr(keyword.value)
+        return hook(node, "call", called, *args, keywords=node.keywords)
+
+    def _super(self, node: ast.Call) -> ast.Call:
+        """`super()` looks at the frame it is called in; a lambda of ours would be the wrong one."""
+        if self.thunks and self.function.first is not None:
+            node.args = [load(node, "__class__"), load(node, self.function.first)]
+        return node
+
+    def _attribute(self, node: ast.Attribute) -> ast.expr:
+        return hook(node, "attr", self.expr(node.value), constant(node, self.mangled(node.attr)))
+
+    def _subscript(self, node: ast.Subscript) -> ast.expr:
+        return hook(node, "getitem", self.expr(node.value), self.key(node.slice))
+
+    def key(self, node: ast.expr) -> ast.expr:
+        """A subscript's key, with slices as objects."""
+        if isinstance(node, ast.Slice):
+            ends = [constant(node, None) if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)]
+            return hook(node, "slice", *ends)
+        if isinstance(node, ast.Tuple):
+            node.elts = [self.key(each) for each in node.elts]
+            return node
+        converted: ast.expr = self.expr(node)
+        return converted
+
+    def _bool_op(self, node: Any) -> ast.expr:
+        kind = "and" if isinstance(node.op, ast.And) else "or"
+        if not getattr(node, "weft_native", False):
+            first, *rest = node.values
+            site = self.site(kind, node)
+            return hook(node, kind + "_", site, self.expr(first), *(self.thunk(each) for each in rest))
+        values = [self.expr(each) for each in node.values]
+        if self.no_walrus:
+            node.values = values
+            whole: ast.expr = node
+            return whole
+        result: ast.expr = values.pop()
+        for value in reversed(values):
+            name = self.temporary()
+            kept = put(ast.NamedExpr(put(ast.Name(name, STORE), value), value), value)
+            test = hook(value, "truth", self.site(kind, node), kept)
+            sides = (result, load(value, name)) if kind == "and" else (load(value, name), result)
+            result = put(ast.IfExp(test, *sides), node)
+        return result
+
+    def _unary(self, node: ast.UnaryOp) -> ast.expr:
+        node.operand = self.expr(node.operand)
+        return hook(node, "not_", node.operand) if isinstance(node.op, ast.Not) else node
+
+    def _if_expression(self, node: Any) -> ast.expr:
+        site = self.site("ifexp", node)
+        test = self.expr(node.test)
+        if not node.weft_native:
+            return hook(node, "if_expression", site, test, self.thunk(node.body), self.thunk(node.orelse))
+        node.test = hook(node.test, "truth", site, test)
+        node.body, node.orelse = self.expr(node.body), self.expr(node.orelse)
+        whole: ast.expr = node
+        return whole
+
+    def _compare(self, node: Any) -> ast.expr:
+        if len(node.ops) > 1 and not node.weft_native:
+            site, left = self.site("chain", node), self.expr(node.left)
+            pairs = zip(node.ops, node.comparators, strict=True)
+            rest = [put(ast.Tuple([constant(o, _SIGNS[type(op)]), self.thunk(o)], LOAD), o) for op, o in pairs]
+            return hook(node, "chain", site, left, *rest)
+        node.left = self.expr(node.left)
+        node.comparators = [self.expr(each) for each in node.comparators]
+        name = _MEMBERSHIP.get(type(node.ops[0]))
+        if name is not None and len(node.ops) == 1:
+            return hook(node, name, node.left, node.comparators[0])
+        whole: ast.expr = node
+        return whole
+
+    def _walrus(self, node: ast.NamedExpr) -> ast.expr:
+        value = self.expr(node.value)
+        name = self.mangled(node.target.id)
+        node.value = value if name in self.function.globals else hook(node, "assign", constant(node, name), value)
+        return node
+
+    def _lambda(self, node: ast.Lambda) -> ast.expr:
+        raise NotImplementedError
+
+    def _joined(self, node: ast.JoinedStr) -> ast.expr:
+        return hook(node, "fstring", *self._pieces(node))
+
+    def _pieces(self, node: ast.JoinedStr) -> list[ast.expr]:
+        return [self._piece(each) if isinstance(each, ast.FormattedValue) else each for each in node.values]
+
+    def _piece(self, node: ast.FormattedValue) -> ast.expr:
+        spec = self._pieces(node.format_spec) if isinstance(node.format_spec, ast.JoinedStr) else []
+        conversion = constant(node, chr(node.conversion) if node.conversion >= 0 else None)
+        return put(ast.Tuple([self.expr(node.value), conversion, put(ast.Tuple(spec, LOAD), node)], LOAD), node)
+
+    def _comprehension(self, node: Any) -> ast.expr:
+        generator = node.generators[0]
+        names = _names(generator.target)
+        whole = isinstance(generator.target, ast.Name) or (names is not None and not generator.ifs)
+        if len(node.generators) > 1 or node.weft_native or not whole:
+            return self._native_comprehension(node)
+        kind = "list" if isinstance(node, ast.ListComp) else "generator"
+        site, iterable = self.site("comprehension", node), self.expr(generator.iter)
+        kept = self._enter(node)
+        self.thunks += 1
+        element = self._of_target(generator.target, self.expr(node.elt), node.elt)
+        condition: ast.expr = constant(node, None)
+        if generator.ifs:
+            tests, place = generator.ifs, generator.ifs[0]
+            test = tests[0] if len(tests) == 1 else put(ast.BoolOp(ast.And(), tests), place)
+            condition = function(place, self.expr(test), generator.target.id)
+        self.thunks -= 1
+        self._exit(kept)
+        return hook(node, "comprehension", site, constant(node, kind), iterable, element, condition)
+
+    def _enter(self, node: Any) -> tuple[Any, ...]:
+        kept = (self.scope, self.late, self.foreign)
+        self.scope = node.weft_scope
+        self.late = self.late or isinstance(node, ast.GeneratorExp)
+        self.foreign = self.foreign or self.late or _OWN_FRAME
+        return kept
+
+    def _exit(self, kept: tuple[Any, ...]) -> None:
+        self.scope, self.late, self.foreign = kept
+
+    def _of_target(self, target: Any, body: ast.expr, at: ast.expr) -> ast.Lambda:
+        """`lambda target: body`, where the target may be unpacked."""
+        if isinstance(target, ast.Name):
+            return function(at, body, target.id)
+        item = self.temporary()
+        return function(at, self._unpacked(target, load(at, item), body, at), item)
+
+    def _unpacked(self, target: Any, value: ast.expr, body: ast.expr, at: ast.expr) -> ast.expr:
+        names = []
+        for element in reversed(target.elts):
+            element = element.value if isinstance(element, ast.Starred) else element
+            names.append(element.id if isinstance(element, ast.Name) else self.temporary())
+            if not isinstance(element, ast.Name):
+                body = self._unpacked(element, load(at, names[-1]), body, at)
+        items = put(ast.Starred(self.unpack(target, value), LOAD), at)
+        return put(ast.Call(function(at, body, *reversed(names)), [items], []), at)
+
+    def unpack(self, target: Any, value: ast.expr) -> ast.Call:
+        """The values for the parts of a target."""
+        stars = [index for index, each in enumerate(target.elts) if isinstance(each, ast.Starred)]
+        before = stars[0] if stars else len(target.elts)
+        after = len(target.elts) - before - len(stars)
+        counts = [constant(target, before), constant(target, after), constant(target, bool(stars))]
+        return hook(target, "unpack", value, *counts)
+
+    def _native_comprehension(self, node: Any) -> ast.expr:
+        no_walrus, self.no_walrus = self.no_walrus, True
+        first = node.generators[0]
+        first.iter = hook(first.iter, "iterate", self.expr(first.iter))
+        kept = self._enter(node)
+        for index, generator in enumerate(node.generators):
+            self.no_walrus = True
+            if index and not generator.is_async:
+                generator.iter = hook(generator.iter, "iterate", self.expr(generator.iter))
+            self.no_walrus = no_walrus
+            tests = generator.ifs
+            generator.ifs = [hook(e, "truth", self.site("comprehension", e), self.expr(e)) for e in tests]
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                setattr(node, name, self.expr(getattr(node, name)))
+        self._exit(kept)
+        self.no_walrus = no_walrus
+        whole: ast.expr = node
+        return whole
+
+
+def _names(target: Any) -> set[str] | None:
+    """The names a target stores, each once; None where it stores something else, or a name twice."""
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if isinstance(target, ast.Starred):
+        return _names(target.value)
+    if not isinstance(target, ast.Tuple | ast.List):
+        return None
+    found: set[str] = set()
+    for each in target.elts:
+        names = _names(each)
+        if names is None or names & found:
+            return None
+        found |= names
+    return found

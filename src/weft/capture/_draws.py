@@ -1,0 +1,103 @@
+"""Random numbers of NumPy's own in a captured program: drawn when the graph runs, in the program's order."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._numpy_calls import BoundMethod, Samples
+from weft.capture._values import Array
+from weft.graph._effects import has_side_effect
+from weft.ops import Spec
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Opaque, Recorder
+
+_MAKERS = frozenset({np.random.default_rng, np.random.RandomState, np.random.Generator})
+_GENERATORS = (np.random.Generator, np.random.RandomState)
+_IN_PLACE = frozenset({"shuffle"})
+
+
+@has_side_effect
+def draw(generator: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    """Random numbers from a generator of NumPy's: `generator.method(*args, **kwargs)`."""
+    return getattr(generator, method)(*args, **kwargs)
+
+
+@has_side_effect
+def make_generator(maker: Any, *args: Any, **kwargs: Any) -> Any:
+    """A generator of NumPy's: `maker(*args, **kwargs)`."""
+    return maker(*args, **kwargs)
+
+
+@has_side_effect
+def shuffled(generator: Any, array: Any, **kwargs: Any) -> Any:
+    """A copy of an array after `generator.shuffle(array)`."""
+    result = np.array(array)
+    generator.shuffle(result, **kwargs)
+    return result
+
+
+def draws(function: Any, owner: Any) -> bool:
+    """Whether a function of NumPy's draws random numbers, or makes a generator of them."""
+    if isinstance(owner, _GENERATORS):
+        return True
+    if function in _MAKERS:
+        return True
+    return getattr(np.random, getattr(function, "__name__", ""), None) is function and callable(function)
+
+
+def run_draw(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A draw of the captured program."""
+    from weft.capture._recorder import Opaque
+
+    if function in _MAKERS:
+        node = recorder.create(make_generator, (function, *args), kwargs, None)
+        sample = Samples()
+        return Opaque(recorder, node, function(*sample.of(args), **sample.of(kwargs)))
+    if not isinstance(owner, _GENERATORS):
+        owner = np.random.mtrand._rand  # type: ignore[attr-defined]  # the generator behind np.random.rand and its kin
+    return _drawn(recorder, owner, copy.deepcopy(owner), function.__name__, args, kwargs)
+
+
+def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: Any, kwargs: Any) -> Any:
+    if name in _IN_PLACE and args and isinstance(args[0], (Array, np.ndarray)):
+        array = recorder.constant(args[0]) if isinstance(args[0], np.ndarray) else args[0]
+        recorder.store(array, recorder.create(shuffled, (generator, array, *args[1:]), kwargs, array.spec))
+        return None
+    if name == "seed":
+        recorder.create(draw, (generator, name, *args), kwargs, None)
+        return None
+    type_ = recorder.numpy.probe(getattr(example, name), args, kwargs)
+    type_ = _sized(recorder, type_, name, args, kwargs)
+    return recorder.wrap(recorder.create(draw, (generator, name, *args), kwargs, type_), type_)
+
+
+def _sized(recorder: Recorder, type_: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """The type with its sizes where the call names them."""
+    if not isinstance(type_, Spec):
+        return type_
+    size = kwargs.get("size")
+    if size is None and name in ("rand", "randn"):
+        size = args
+    if size is None and name in ("random", "random_sample", "standard_normal", "standard_exponential") and args:
+        size = args[0]
+    if size is None:
+        size = next((a for a in reversed(args) if isinstance(a, tuple)), None)
+    if size is None and args and len(type_.shape) == 1:
+        size = args[-1]
+    dims = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    if size is None or len(dims) != len(type_.shape) or isinstance(size, Array):
+        return type_
+    return Spec([recorder.dim(d) for d in dims], type_.dtype)
+
+
+def generator_method(recorder: Recorder, value: Opaque, name: str) -> Any:
+    """A method of a generator that the captured program made."""
+    if not isinstance(value.type, _GENERATORS):
+        return recorder.opaque_member(value, name)
+    if name.startswith("_") or not hasattr(value.type, name):
+        raise AttributeError(f"{type(value.type).__name__!r} object has no attribute {name!r}")
+    return BoundMethod(value, name, lambda *args, **kwargs: _drawn(recorder, value, value.type, name, args, kwargs))

@@ -1,0 +1,75 @@
+"""`np.mgrid[...]`, `np.ogrid[...]`, `np.r_[...]` and `np.c_[...]` with traced bounds or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._numpy_special import _as_array
+from weft.capture._values import Array, is_traced
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+def _line(recorder: Recorder, part: slice) -> Any:
+    """The numbers of a slice: by step, or, where the step is imaginary, so many of them."""
+    start = 0 if part.start is None else part.start
+    step = 1 if part.step is None else part.step
+    if isinstance(step, complex):
+        return recorder.numpy.function(np.linspace, (start, part.stop, int(abs(step))), {})
+    return recorder.numpy.function(np.arange, (start, part.stop, step), {})
+
+
+def _grids(recorder: Recorder, key: Any, dense: bool) -> Any:
+    parts = key if isinstance(key, tuple) else (key,)
+    lines = [_line(recorder, part) for part in parts]
+    if not isinstance(key, tuple):
+        return lines[0]
+    whole = np.result_type(*(line.spec.dtype for line in lines))
+    lines = [line.astype(whole) if line.spec.dtype != whole else line for line in lines]
+    sizes = [line.shape[0] for line in lines]
+    spread = []
+    for axis, line in enumerate(lines):
+        shape = tuple(size if k == axis else 1 for k, size in enumerate(sizes))
+        made = recorder.numpy.function(np.reshape, (line, shape), {})
+        spread.append(recorder.numpy.function(np.broadcast_to, (made, tuple(sizes)), {}) if dense else made)
+    return recorder.numpy.function(np.stack, (spread,), {}) if dense else tuple(spread)
+
+
+def _mgrid(recorder: Recorder, key: Any) -> Any:
+    return _grids(recorder, key, True)
+
+
+def _ogrid(recorder: Recorder, key: Any) -> Any:
+    return _grids(recorder, key, False)
+
+
+def _rows(recorder: Recorder, key: Any) -> Any:
+    if not is_traced(key):
+        return None
+    made = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if isinstance(part, str):
+            recorder.refuse("np.r_ with a text that says how", help="use np.concatenate or np.stack")
+        line = _line(recorder, part) if isinstance(part, slice) else _as_array(recorder, part, None, copy=False)
+        made.append(line if isinstance(line, Array) and line.spec.shape else recorder.numpy.function(np.reshape, (line, (1,)), {}))
+    return recorder.numpy.function(np.concatenate, (made,), {})
+
+
+def _columns(recorder: Recorder, key: Any) -> Any:
+    if not is_traced(key):
+        return None
+    parts = [_line(recorder, p) if isinstance(p, slice) else p for p in (key if isinstance(key, tuple) else (key,))]
+    return recorder.numpy.function(np.column_stack, (parts,), {})
+
+
+GRIDS: dict[int, Callable[..., Any]] = {
+    id(np.mgrid): _mgrid,
+    id(np.ogrid): _ogrid,
+    id(np.r_): _rows,
+    id(np.c_): _columns,
+}
+"""By identity: the objects themselves do not hash."""

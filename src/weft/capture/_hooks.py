@@ -1,0 +1,331 @@
+"""`Hooks`: what the parts of a converted program do while it is captured.
+
+On plain values each does what Python does; on traced values it records. Objects of Python's that exist outside the
+capture are not changed: the change would happen once, at capture, and not in the calls after it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.autograd import Tensor
+from weft.capture._branch import Branch, PathEnded, end_path
+from weft.capture._convert_site import Site
+from weft.capture._iterables import Items
+from weft.capture._loop_for import ForLoop
+from weft.capture._loop_while import WhileLoop
+from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
+from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced
+from weft.graph._control import check
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
+_CHANGING = {
+    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+    dict: {"pop", "popitem", "clear", "update", "setdefault"},
+    set: {"add", "remove", "discard", "pop", "clear", "update", "intersection_update", "difference_update"},
+}
+
+
+class Hooks(PlainHooks):
+    """The hooks of one function in one capture."""
+
+    def __init__(self, recorder: Recorder, sites: tuple[Site, ...], space: dict[str, Any]) -> None:
+        self.recorder = recorder
+        self.sites = sites
+        self.globals = space
+
+    # Control flow
+
+    def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Iterable[Any]:
+        if not isinstance(test, Traced):
+            return _SIDES[bool(test)]
+        recorder, place = self.recorder, self.sites[site]
+        if recorder.goes_by(test) or not recorder.branches:
+            return _SIDES[recorder.decide(test)]
+        self._no_yield(place)
+        return Branch(recorder, place, recorder.truth(test), values)
+
+    def while_(self, site: int, values: tuple[Any, ...]) -> Any:
+        return WhileLoop(self.recorder, self.sites[site], values)
+
+    def for_(self, site: int, iterable: Any, values: tuple[Any, ...]) -> Any:
+        return ForLoop(self.recorder, self.sites[site], iterable, values)
+
+    def _no_yield(self, site: Site) -> None:
+        if site.has_yield:
+            self.recorder.refuse(
+                f"a `yield` under a traced condition (line {site.line})", help="collect into an array instead"
+            )
+
+    def truth(self, site: int, value: Any) -> bool:
+        return self.recorder.decide(value) if isinstance(value, Traced) else bool(value)
+
+    def if_expression(self, site: int, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        if not isinstance(test, Traced):
+            return body() if test else orelse()
+        recorder = self.recorder
+        if recorder.goes_by(test) or not recorder.branches:
+            return body() if recorder.decide(test) else orelse()
+        value: Any = Undefined("_weft_value")
+        place = replace(self.sites[site], names=("_weft_value",), live=frozenset({"_weft_value"}))
+        for side in Branch(recorder, place, recorder.truth(test), (value,)):
+            with side:
+                value = body() if side.taken else orelse()
+            (value,) = side.leave((value,))
+        return value
+
+    def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
+        for index, operand in enumerate(rest):
+            if isinstance(value, Traced):
+                following = (lambda: self.and_(site, rest[index](), *rest[index + 1 :]))  # noqa: E731, B023  # called at once
+                return self._short(site, value, following, keep=False)
+            if not value:
+                return value
+            value = operand()
+        return value
+
+    def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
+        for index, operand in enumerate(rest):
+            if isinstance(value, Traced):
+                following = (lambda: self.or_(site, rest[index](), *rest[index + 1 :]))  # noqa: E731, B023  # called at once
+                return self._short(site, value, following, keep=True)
+            if value:
+                return value
+            value = operand()
+        return value
+
+    def _short(self, site: int, value: Any, following: Callable[[], Any], *, keep: bool) -> Any:
+        """`value or following()` where `keep`, else `value and following()`."""
+        recorder = self.recorder
+        if recorder.goes_by(value) or not recorder.branches:
+            return value if recorder.decide(value) is keep else following()
+        other = recorder.attempt_pure(following)
+        if other is not None and _is_truth(value) and _is_truth(other[0]):
+            return operator.or_(value, other[0]) if keep else operator.and_(value, other[0])
+        sides = (lambda: value, following) if keep else (following, lambda: value)
+        return self.if_expression(site, value, *sides)
+
+    def not_(self, value: Any) -> Any:
+        return self.recorder.negation(value) if isinstance(value, Traced) else not value
+
+    def contains(self, item: Any, container: Any) -> Any:
+        return self.recorder.python.contains(item, container)
+
+    def not_contains(self, item: Any, container: Any) -> Any:
+        return self.not_(self.contains(item, container))
+
+    def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
+        (op, operand), *others = rest
+        right = operand()
+        result = COMPARISONS[op](left, right) if op not in ("in", "not in") else self._member(op, left, right)
+        if not others:
+            return result
+        return self.and_(site, result, lambda: self.chain(site, right, *others))
+
+    def _member(self, op: str, item: Any, container: Any) -> Any:
+        return self.contains(item, container) if op == "in" else self.not_contains(item, container)
+
+    def comprehension(
+        self, site: int, kind: str, iterable: Any, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None
+    ) -> Any:
+        from weft.capture._collect import collect
+
+        return collect(self, self.sites[site], kind, iterable, element, condition)
+
+    # Statements that end or test
+
+    def assert_(self, site: int, condition: Any, message: Callable[[], Any] | None) -> None:
+        if not isinstance(condition, Traced):
+            super().assert_(site, condition, message)
+            return
+        text = None if message is None else message()
+        recorder = self.recorder
+        recorder.create(check, (recorder.truth(condition),) if text is None else (recorder.truth(condition), text), {}, None)
+
+    def raise_(self, site: int, exception: Any, cause: Any) -> Any:
+        recorder = self.recorder
+        if recorder.region is recorder.root:
+            return exception
+        if recorder.trying:
+            recorder.refuse("a `raise` under a traced condition, inside a `try` with handlers")
+        end_path(recorder, exception)
+        return PathEnded()
+
+    def try_(self, site: int) -> Any:
+        return _Trying(self.recorder)
+
+    def context(self, manager: Any) -> Any:
+        from weft.capture._contexts import captured_context
+
+        return captured_context(self, manager)
+
+    def fstring(self, *parts: Any) -> Any:
+        from weft.capture._text import captured_text, has_traced
+
+        return captured_text(self.recorder, parts) if has_traced(parts) else super().fstring(*parts)
+
+    # Names
+
+    def undefined(self, name: str) -> Any:
+        return Undefined(name)
+
+    def read(self, value: Any, free: bool = False) -> Any:
+        if not isinstance(value, Undefined):
+            return value
+        if isinstance(value, MaybeUnbound):
+            return self._check_bound(value)
+        if value.why is None and free:
+            what = f"cannot access free variable '{value.name}' where it is not associated with a value in"
+            raise NameError(f"{what} enclosing scope", name=value.name)
+        self.recorder.undefined(value)
+
+    def _check_bound(self, value: MaybeUnbound) -> Any:
+        """A variable that a loop assigns: where the loop never ran, reading it raises as in Python."""
+        text = f"cannot access local variable '{value.name}' where it is not associated with a value"
+        recorder = self.recorder
+        if not isinstance(value.ran, Traced):
+            if not value.ran:
+                raise UnboundLocalError(text, name=value.name)
+            return value.value
+        site = Site("if", "", 0, 0, 0, 0, "")
+        for side in Branch(recorder, site, recorder.truth(value.ran), ()):
+            with side:
+                if not side.taken:
+                    end_path(recorder, UnboundLocalError(text))
+                    raise PathEnded
+            side.leave(())
+        return value.value
+
+    def outer(self, name: str, value: Any) -> Any:
+        return self.recorder.outer_value(self.globals, name, value)
+
+    def set_global(self, name: str, value: Any) -> None:
+        self.recorder.refuse(
+            f"an assignment to the global {name}: it would happen once, when the program is captured",
+            help="return the value, or write into an array: a[...] = value",
+        )
+
+    def assign(self, name: str, value: Any) -> Any:
+        if isinstance(value, Traced):
+            self.recorder.name(value, name)
+        elif type(value) in (list, dict, set):
+            self.recorder.made(value)
+        return value
+
+    def update(self, name: str, value: Any, op: str, by: Any) -> Any:
+        if isinstance(value, np.ndarray) and not isinstance(value, Traced):
+            value = self.recorder.constant(value)
+        if type(value) in (list, dict, set):
+            self._change(value, op)
+        return self.assign(name, UPDATES[op](value, by))
+
+    def attr(self, value: Any, name: str) -> Any:
+        if isinstance(value, Traced):
+            return getattr(value, name)
+        return self.recorder.attribute(value, name)
+
+    def setattr(self, target: Any, name: str, value: Any) -> None:
+        if isinstance(target, Traced):
+            setattr(target, name, value)
+            return
+        if isinstance(target, np.ndarray):
+            setattr(self.recorder.constant(target), name, value)
+            return
+        self.recorder.set_attribute(target, name, value)
+
+    def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
+        self.setattr(target, name, UPDATES[op](self.attr(target, name), by))
+
+    def update_attr_late(self, target: Any, name: str, op: str, by: Callable[[], Any]) -> None:
+        current = self.attr(target, name)
+        self.setattr(target, name, UPDATES[op](current, by()))
+
+    def delattr(self, target: Any, name: str) -> None:
+        self.recorder.change_object(target, f"del .{name}")
+        delattr(target, name)
+
+    # Items
+
+    def getitem(self, value: Any, key: Any) -> Any:
+        if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
+            grid = self.recorder.grid(value, key)
+            return value[key] if grid is None else grid
+        return self.recorder.run_getitem(value, key)
+
+    def setitem(self, target: Any, key: Any, value: Any) -> None:
+        if isinstance(target, (np.ndarray, Tensor)):
+            target = self.recorder.constant(target)
+        if isinstance(target, Traced):
+            target[key] = value  # type: ignore[index]  # an Array; anything else raises as it should
+            return
+        if isinstance(key, Traced):
+            key = operator.index(key)
+        self._change(target, "[...] = ...")
+        target[key] = value
+
+    def update_item(self, target: Any, key: Any, op: str, by: Any) -> None:
+        self._update_item(target, key, op, lambda: by)
+
+    def update_item_late(self, target: Any, key: Any, op: str, by: Callable[[], Any]) -> None:
+        self._update_item(target, key, op, by)
+
+    def _update_item(self, target: Any, key: Any, op: str, by: Callable[[], Any]) -> None:
+        current = self.getitem(target, key)
+        new = UPDATES[op](current, by())
+        if new is current and isinstance(new, Array) and (new.path or not isinstance(target, Array)):
+            return  # a view, or an array that a container holds: what was written into it is there already
+        self.setitem(target, key, new)
+
+    def delitem(self, target: Any, key: Any) -> None:
+        if isinstance(target, Traced):
+            raise ValueError("cannot delete array elements")
+        self._change(target, "del")
+        del target[key]
+
+    def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
+        if isinstance(value, Array) and not starred and value.spec.shape:
+            value = self.recorder.unpacked(value, before)
+        return super().unpack(value, before, after, starred)
+
+    def iterate(self, iterable: Any) -> Any:
+        return iterable
+
+    def _change(self, target: Any, what: str) -> None:
+        """Note, or refuse, a change of an object of Python's."""
+        self.recorder.change_object(target, what)
+
+    # Calls
+
+    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        owner = getattr(function, "__self__", None)
+        changing = _CHANGING.get(type(owner))
+        if changing is not None and function.__name__ in changing:
+            self._change(owner, f".{function.__name__}()")
+        return self.recorder.run(function, args, kwargs)
+
+
+class _Trying:
+    """The body of a `try` with handlers: nothing traced may happen there."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> None:
+        self.recorder.trying += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.recorder.trying -= 1
+
+
+def _is_truth(value: Any) -> bool:
+    return type(value) is bool or isinstance(value, np.bool_) or (
+        isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_)
+    )

@@ -1,0 +1,238 @@
+"""What a captured program loops over: ranges with traced bounds, arrays, and zip, enumerate and reversed of them.
+
+Each knows how many items it has and what its k-th item is, for a traced k too, so that a loop over it can be a loop in
+the graph. Iterated by code that is not captured, it gives its items one by one where their number is known.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._values import Array, Scalar
+from weft.pytree import LEAF
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class Items:
+    """Something to loop over."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    @property
+    def length(self) -> Any:
+        """How many items there are: an int, or a traced one."""
+        raise NotImplementedError
+
+    @property
+    def traced(self) -> bool:
+        """Whether how many there are is traced."""
+        return isinstance(self.length, Scalar)
+
+    def item(self, k: Any) -> Any:
+        """The item at a place, counted from 0."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return operator.index(self.length)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.item(k)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.item(k) for k in range(operator.index(self.length))])
+
+
+class RangeItems(Items):
+    """`range(start, stop, step)`."""
+
+    def __init__(self, recorder: Recorder, start: Any, stop: Any, step: Any = 1) -> None:
+        super().__init__(recorder)
+        if not isinstance(step, Scalar) and step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        self.start, self.stop, self.step = start, stop, step
+
+    @classmethod
+    def of(cls, recorder: Recorder, *bounds: Any) -> RangeItems:
+        bounds = tuple(_whole(recorder, bound) for bound in bounds)
+        return cls(recorder, 0, *bounds) if len(bounds) == 1 else cls(recorder, *bounds)
+
+    @property
+    def length(self) -> Any:
+        recorder = self.recorder
+        if not any(isinstance(v, Scalar) for v in (self.start, self.stop, self.step)):
+            return len(range(self.start, self.stop, self.step))
+        if isinstance(self.step, Scalar) and self.step.hint is None:
+            node = recorder.create(trip_count, (self.start, self.stop, self.step), {}, int)
+            return Scalar(recorder, int, node)
+        upward = self.step > 0
+        distance = self.stop - self.start if upward else self.start - self.stop
+        pace = self.step if upward else -self.step
+        steps = distance if not isinstance(pace, Scalar) and pace == 1 else (distance + pace - 1) // pace
+        return recorder.python.call(max, (0, steps), {})
+
+    def item(self, k: Any) -> Any:
+        return self.start + k * self.step
+
+
+def trip_count(start: int, stop: int, step: int) -> int:
+    """How many numbers a range has."""
+    return len(range(start, stop, step))
+
+
+def _whole(recorder: Recorder, bound: Any) -> Any:
+    if isinstance(bound, Scalar) and bound.kind is not int:
+        if not isinstance(bound.kind, type) and bound.kind.kind in "iu":
+            return recorder.python.call(int, (bound,), {})
+        raise TypeError(f"'{bound.kind}' object cannot be interpreted as an integer")
+    if isinstance(bound, Array):
+        return recorder.python.call(int, (bound,), {})
+    return bound if isinstance(bound, Scalar) else operator.index(bound)
+
+
+class ArrayItems(Items):
+    """The rows of an array."""
+
+    def __init__(self, recorder: Recorder, array: Array) -> None:
+        super().__init__(recorder)
+        if not array.spec.shape:
+            raise TypeError("iteration over a 0-d array")
+        self.array = array
+
+    @property
+    def length(self) -> Any:
+        return self.array.shape[0]
+
+    def item(self, k: Any) -> Any:
+        return self.recorder.getitem(self.array, k)
+
+
+class ListItems(Items):
+    """The items of a plain sequence, which a traced place cannot choose from."""
+
+    def __init__(self, recorder: Recorder, items: Any) -> None:
+        super().__init__(recorder)
+        self.items = items
+
+    @property
+    def length(self) -> int:
+        return len(self.items)
+
+    def item(self, k: Any) -> Any:
+        return self.items[k]
+
+
+class ZipItems(Items):
+    """`zip(a, b, ...)`."""
+
+    def __init__(self, recorder: Recorder, parts: list[Items], strict: bool = False) -> None:
+        super().__init__(recorder)
+        self.parts = parts
+        lengths = [part.length for part in parts]
+        if strict and not all(length == lengths[0] for length in lengths[1:]):
+            raise ValueError("zip() arguments differ in length")
+        self._length = lengths[0] if len(lengths) == 1 else recorder.python.call(min, tuple(lengths), {})
+
+    @property
+    def length(self) -> Any:
+        return self._length
+
+    def item(self, k: Any) -> Any:
+        return tuple(part.item(k) for part in self.parts)
+
+
+class EnumerateItems(Items):
+    """`enumerate(a, start)`."""
+
+    def __init__(self, recorder: Recorder, part: Items, start: Any = 0) -> None:
+        super().__init__(recorder)
+        self.part, self.start = part, start
+
+    @property
+    def length(self) -> Any:
+        return self.part.length
+
+    def item(self, k: Any) -> Any:
+        return (k + self.start, self.part.item(k))
+
+
+class ReversedItems(Items):
+    """`reversed(a)`."""
+
+    def __init__(self, recorder: Recorder, part: Items) -> None:
+        super().__init__(recorder)
+        self.part = part
+
+    @property
+    def length(self) -> Any:
+        return self.part.length
+
+    def item(self, k: Any) -> Any:
+        return self.part.item(self.part.length - 1 - k)
+
+
+class Collected(Items):
+    """A list of traced length, as a comprehension gives it: arrays that hold the leaves of its elements.
+
+    `kinds` are the Python types of leaves that are numbers of Python's own, None for others.
+    """
+
+    def __init__(self, recorder: Recorder, arrays: list[Any], tree: Any, kinds: list[Any], length: Any) -> None:
+        super().__init__(recorder)
+        self.arrays, self.tree, self.kinds = arrays, tree, kinds
+        self._length = length
+
+    @property
+    def length(self) -> Any:
+        return self._length
+
+    def item(self, k: Any) -> Any:
+        leaves = [self.recorder.getitem(array, k) for array in self.arrays]
+        pairs = zip(leaves, self.kinds, strict=True)
+        return self.tree.unflatten(
+            leaf if kind is None else self.recorder.python.call(kind, (leaf,), {}) for leaf, kind in pairs
+        )
+
+    def array(self) -> Any:
+        """All elements in one array."""
+        if self.tree != LEAF:
+            return self.recorder.numpy.function(np.stack, (self.arrays,), {"axis": 1})
+        return self.arrays[0]
+
+    def as_list(self) -> Any:
+        """The node of the list itself."""
+        if self.tree != LEAF:
+            rows = [self.recorder.create(_listed, (a, k is not None), {}, None) for a, k in zip(self.arrays, self.kinds, strict=True)]
+            return self.recorder.create(_rows, (self.tree, *rows), {}, None)
+        return self.recorder.create(_listed, (self.arrays[0], self.kinds[0] is not None), {}, None)
+
+
+def _listed(array: Any, python: bool) -> list[Any]:
+    """The items of an array in a list, as Python's numbers or NumPy's."""
+    return array.tolist() if python else list(array)  # type: ignore[no-any-return]  # a list
+
+
+def _rows(tree: Any, *columns: list[Any]) -> list[Any]:
+    """A list of containers from lists of their leaves."""
+    return [tree.unflatten(row) for row in zip(*columns, strict=True)]
+
+
+def items_of(recorder: Recorder, value: Any) -> Items | None:
+    """The items of something that a loop in the graph can go over; None for any other iterable."""
+    if isinstance(value, Items):
+        return value
+    if isinstance(value, Array):
+        return ArrayItems(recorder, value)
+    if isinstance(value, np.ndarray):
+        return ArrayItems(recorder, recorder.constant(value))
+    if type(value) is range:
+        return RangeItems(recorder, value.start, value.stop, value.step)
+    if type(value) in (list, tuple):
+        return ListItems(recorder, value)
+    return None

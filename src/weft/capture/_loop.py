@@ -1,0 +1,232 @@
+"""Loops: run as Python where nothing traced decides how often, else captured once as a loop of the graph.
+
+A loop of more than a few steps is captured as a loop even where Python knows their number, and run step by step only
+where its body needs the numbers themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._branch import Branch, close, ends_path, has_effects, outer
+from weft.capture._carry import Again, Carry, Slot
+from weft.capture._convert_site import Site
+from weft.capture._merge import as_output, project, shown, value_of
+from weft.capture._region import Buffer, Region
+from weft.capture._values import Array, Traced
+from weft.errors import CaptureError, TraceError
+from weft.graph import Node
+from weft.ops import Spec
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+UNROLLED = 8  # a loop of so many steps, known beforehand, is written out
+_ROUNDS = 12  # how often types may be widened: each round opens a size or widens a number
+
+
+class Loop:
+    """A `while` or `for` of a captured program.
+
+    Each pass of Python over its body is a plain step, or captures the body. A plain step after a `break` that a traced
+    value decides is captured as one side of a branch.
+    """
+
+    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
+        self.recorder = recorder
+        self.site = site
+        self.values = values
+        self.capturing = False  # whether passes capture the body
+        self.active = False  # whether this pass does
+        self.done = False
+        self.may_unroll = True
+        self.given_up = False  # whether capturing was tried, and the loop is run step by step
+        self.rounds = 0
+        self.stopped: Any = False  # whether a `break` has happened, where that is traced
+        self.branch: Branch | None = None
+        self.carry: Carry | None = None
+        self.head: Region | None = None
+        self.body: Region | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        while not self.done and self._more():
+            yield self
+
+    def _more(self) -> bool:
+        return True
+
+    def enter(self) -> tuple[Any, ...]:
+        """The variables as an iteration finds them."""
+        self.active = self.capturing
+        if not self.active:
+            if isinstance(self.stopped, Traced):
+                self._begin_step()
+            return self.values
+        if self.carry is None:
+            self.carry = Carry(self.recorder, self.site, self.values)
+        self.head = Region(self.recorder.region, virtual=True)
+        self._open(self.head)
+        return self.carry.begin(self.head)
+
+    def _open(self, head: Region) -> None:
+        """Add what the loop itself carries."""
+
+    def __enter__(self) -> Loop:
+        if self.branch is not None:
+            self.branch.__enter__()
+        elif self.active:
+            assert self.head is not None
+            self.body = self.recorder.enter(self.head)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if self.branch is not None:
+            return self.branch.__exit__(kind, error, trace)
+        if not self.active:
+            return False
+        assert self.head is not None and self.head.parent is not None and self.body is not None
+        self.recorder.region = self.head.parent
+        if kind is not None and issubclass(kind, TraceError) and self.may_unroll:
+            self._give_up()
+            return True
+        return ends_path(self.recorder, self.body, kind, error)
+
+    def _give_up(self) -> None:
+        """Stop capturing the loop: run it step by step."""
+        self.capturing, self.given_up, self.carry = False, True, None
+        self.recorder.refused = None
+
+    def leave(self, values: tuple[Any, ...], stop: Any) -> None:
+        """The variables as an iteration leaves them, and whether it broke out of the loop."""
+        if self.active and not self.capturing:
+            return  # given up: the loop starts over
+        if not self.active:
+            self._step(values, stop)
+            return
+        try:
+            self._finish(values, stop)
+        except Again:
+            self.rounds += 1
+            if self.rounds > _ROUNDS:
+                self.recorder.refuse(f"the types of the loop at line {self.site.line} change with every iteration")
+        except CaptureError:
+            if not self.may_unroll:
+                raise
+            self._give_up()
+
+    # Steps
+
+    def _begin_step(self) -> None:
+        """A step that is only taken where no `break` has happened: one side of a branch."""
+        names = (*self.site.names, "_weft_stop")
+        site = replace(self.site, kind="if", names=names, live=self.site.live | {"_weft_stop"})
+        going = self.recorder.negation(self.stopped)
+        self.branch = Branch(self.recorder, site, going, (*self.values, self.stopped))
+
+    def _step(self, values: tuple[Any, ...], stop: Any) -> None:
+        branch = self.branch
+        if branch is None:
+            self.values, self.stopped = values, stop
+        else:
+            start = branch.leave((*values, stop))
+            branch.taken = False
+            with branch:
+                pass
+            *rest, self.stopped = branch.leave(start)
+            self.values, self.branch = tuple(rest), None
+        if not isinstance(self.stopped, Traced) and self.stopped:
+            self.done = True
+
+    # Making the node
+
+    def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
+        raise NotImplementedError
+
+    def _slots(self, values: tuple[Any, ...]) -> list[Slot]:
+        assert self.carry is not None and self.head is not None and self.body is not None
+        if self.body.failed is not None:
+            return []
+        with self.recorder.within(self.body):
+            return self.carry.finish(values, self.head, self.body)
+
+    def _record(
+        self,
+        slots: list[Slot],
+        own: list[tuple[Node, Any, Any]],
+        make: Any,
+        ran: Any,
+        test: tuple[Region, Any] | None = None,
+        leading: tuple[Node, ...] = (),
+    ) -> None:
+        """Make the loop's node and take up its results.
+
+        `own` are carries of the loop itself: the placeholder at the head, the initial value, that after an iteration.
+        `test` is the region of the condition and its result. `leading` are placeholders before the carries.
+        """
+        recorder, head, body, carry = self.recorder, self.head, self.body, self.carry
+        assert head is not None and body is not None and carry is not None
+        with recorder.within(body):
+            finals = [as_output(recorder, slot.final, slot.type) for slot in slots]
+        written = [buffer for buffer in body.written if buffer in head.entered]
+        for slot in slots:
+            slot.placeholder = slot.placeholder or head.placeholder(shown(slot.name))
+        carried = [placeholder for placeholder, _, _ in own] + [slot.placeholder for slot in slots]
+        carried += [head.entered[buffer] for buffer in written]
+        outputs = [value for _, _, value in own] + finals + [body.held[buffer] for buffer in written]
+        inits = [init for _, init, _ in own] + [carry.init_of(slot) for slot in slots]
+        inits += [recorder.region.read(buffer) for buffer in written]
+        operands = {key: node for key, node in head.operands().items() if key not in body.written}
+        order = [*leading, *carried, *operands.values()]
+        _arrange(body, order, tuple(outputs) if body.failed is None else body.failed)
+        if test is not None:
+            _arrange(test[0], order, test[1])
+        metas = [placeholder.meta.get("type") for placeholder, _, _ in own]
+        metas += [slot.type.meta if slot.type.spec is None else _closed(slot.type.spec) for slot in slots]
+        metas += [buffer.spec for buffer in written]
+        if not metas and not has_effects(body):
+            self._settle({}, ran)
+            return
+        node = recorder.create(*make(tuple(inits), [outer(recorder, key) for key in operands]), tuple(metas))
+        self._settle(self._results(node, slots, metas, len(own), written), ran)
+
+    def _results(
+        self, node: Node, slots: list[Slot], metas: list[Any], count: int, written: list[Buffer]
+    ) -> dict[int, Any]:
+        recorder, body, carry = self.recorder, self.body, self.carry
+        assert body is not None and carry is not None
+        values = {}
+        for k, slot in enumerate(slots, count):
+            item = project(recorder, node, k, metas[k], slot.name)
+            values[id(slot)] = value_of(recorder, carry.type_after(slot), item, slot.name)
+        for k, buffer in enumerate(written, count + len(slots)):
+            recorder.region.write(buffer, project(recorder, node, k, buffer.spec, buffer.name))
+        for slot in slots:
+            if slot.source is not None and isinstance(slot.symbol, Array) and slot.symbol.buffer in body.written:
+                slot.source.stale = (
+                    f"{slot.source.name} was written in the loop at line {self.site.line} as {slot.name}, "
+                    "which is another array by now"
+                )
+        return values
+
+    def _settle(self, values: dict[int, Any], ran: Any) -> None:
+        assert self.carry is not None
+        self.values = self.carry.results(values, ran)
+        self.done = True
+
+    def result(self) -> tuple[Any, ...]:
+        """The variables after the loop."""
+        return self.values
+
+
+def _closed(spec: Any) -> Spec:
+    return Spec([0 if d is None else d for d in spec.shape], spec.dtype)
+
+
+def _arrange(region: Region, order: list[Node], output: Any) -> None:
+    """Bring the placeholders of a loop's part into the order of the head's, and end its graph."""
+    head = region.parent
+    assert head is not None
+    buffers = {head.held[buffer]: buffer for buffer in region.entered}
+    close(region, {buffers.get(node, node): None for node in order}, output)

@@ -1,0 +1,126 @@
+"""`for` loops of a captured program."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._convert_site import Site
+from weft.capture._iterables import Items, ListItems, RangeItems, items_of
+from weft.capture._loop import UNROLLED, Loop
+from weft.capture._region import Region
+from weft.capture._values import Scalar, Traced
+from weft.graph import Node
+from weft.graph._control import fori_loop, while_loop
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class ForLoop(Loop):
+    """A `for`."""
+
+    def __init__(self, recorder: Recorder, site: Site, iterable: Any, values: tuple[Any, ...]) -> None:
+        super().__init__(recorder, site, values)
+        self.items = items = items_of(recorder, iterable)
+        self.iterator: Any = None
+        self.current: Any = None
+        self.index: Node | None = None
+        self.stop: Node | None = None
+        if items is not None and items.traced:
+            if not recorder.branches:
+                recorder.refuse_loop()
+            self.capturing, self.may_unroll = True, False
+        elif items is not None and recorder.branches and not isinstance(items, ListItems):
+            self.capturing = len(items) > UNROLLED
+        if not self.capturing:
+            self.iterator = iter(iterable if items is None else items)
+
+    def _more(self) -> bool:
+        if self.capturing:
+            return True
+        if self.iterator is None:
+            self.iterator = iter(self.items)  # type: ignore[arg-type]  # a loop that was to be captured has items
+        for self.current in self.iterator:
+            return True
+        return False
+
+    def _open(self, head: Region) -> None:
+        self.index = head.placeholder(_target_name(self.site))
+        self.index.meta["type"] = int
+        self.index._position = self.recorder.position()
+        self.stop = head.placeholder("stop")
+        self.stop.meta["type"] = bool
+
+    def item(self) -> Any:
+        """The iteration's item."""
+        if not self.active:
+            current, self.current = self.current, None
+            return current
+        assert self.index is not None and self.items is not None
+        recorder, items = self.recorder, self.items
+        counter = Scalar(recorder, int, self.index)
+        direct = isinstance(items, RangeItems)
+        counter.dim = dim = recorder.sizes.value(self.index.name, None, ("node", self.index), None if direct else 0)
+        if not isinstance(items, RangeItems):
+            recorder.sizes.assume("<", dim, recorder.dim(items.length))
+            return items.item(counter)
+        if not isinstance(items.step, Scalar):
+            recorder.sizes.assume(">=" if items.step > 0 else "<=", dim, recorder.dim(items.start))
+            recorder.sizes.assume("<" if items.step > 0 else ">", dim, recorder.dim(items.stop))
+        return counter
+
+    def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
+        recorder, items, body = self.recorder, self.items, self.body
+        assert items is not None and body is not None and self.stop is not None and self.index is not None
+        slots = self._slots(values)
+        ranged = isinstance(items, RangeItems)
+        start, end, step = (items.start, items.stop, items.step) if ranged else (0, items.length, 1)  # type: ignore[attr-defined]  # a range
+        ran = _ran(items)
+        if not isinstance(stop, Traced) and not stop:
+
+            def make(inits: Any, operands: Any) -> Any:
+                keywords = {} if not isinstance(step, Scalar) and step == 1 else {"step": step}
+                return fori_loop, (start, end, body.graph, inits, *operands), keywords
+
+            self._record(slots, [], make, ran, leading=(self.index,))
+            return
+        with recorder.within(body):
+            following = recorder.create(operator.add, (body.lift(self.index), step), {}, int)
+            own = [(self.index, start, following), (self.stop, False, recorder.arg(stop))]
+        test, going = self._condition(end, step)
+
+        def make_while(inits: Any, operands: Any) -> Any:
+            return while_loop, (test.graph, body.graph, inits, *operands), {}
+
+        self._record(slots, own, make_while, ran, (test, going))
+
+    def _condition(self, end: Any, step: Any) -> tuple[Region, Node]:
+        recorder = self.recorder
+        assert self.head is not None and self.index is not None and self.stop is not None
+        test = Region(self.head)
+        with recorder.within(test):
+            index, stop = test.lift(self.index), test.lift(self.stop)
+            if isinstance(step, Scalar):
+                inside = recorder.create(before_end, (index, end, step), {}, bool)
+            else:
+                inside = recorder.create(operator.lt if step > 0 else operator.gt, (index, end), {}, bool)
+            going = recorder.create(operator.not_, (stop,), {}, bool)
+            return test, recorder.create(operator.and_, (inside, going), {}, bool)
+
+
+def _ran(items: Items) -> Any:
+    """Whether a loop runs at all."""
+    length = items.length
+    return length > 0 if isinstance(length, Scalar) else bool(length > 0)
+
+
+def before_end(index: int, end: int, step: int) -> bool:
+    """Whether a counter has not passed the end of its range."""
+    return index < end if step > 0 else index > end
+
+
+def _target_name(site: Site) -> str:
+    """The loop's own variable: of those stored on its line, the first."""
+    stored = [name for name in site.names if site.stores.get(name, (None, None))[0] == site.line]
+    return (stored or [name for name in site.names if not name.startswith("_weft")] or ["i"])[0]

@@ -1,0 +1,156 @@
+"""`while` loops of a captured program."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._branch import has_effects
+from weft.capture._convert_site import Site
+from weft.capture._loop import UNROLLED, Loop
+from weft.capture._merge import project
+from weft.capture._region import Region
+from weft.capture._values import Traced
+from weft.graph import Graph, Node
+from weft.graph._control import cond, while_loop
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class WhileLoop(Loop):
+    """A `while`.
+
+    It starts as Python's own. Where its condition, or a `break`, turns out to be traced, or where it goes on for long,
+    what was recorded is taken back and the loop captured from its beginning.
+    """
+
+    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
+        super().__init__(recorder, site, values)
+        self.start = values
+        self.mark = recorder.region.mark()
+        self.effects = recorder.python_effects
+        self.count = 0
+        self.first: Any = None  # the condition before the loop
+        self.stop: Node | None = None
+        self.test_region: Region | None = None
+        self.test_value: Any = None
+        self.found_traced = False
+
+    def _open(self, head: Region) -> None:
+        self.stop = head.placeholder("stop")
+        self.stop.meta["type"] = bool
+
+    def __enter__(self) -> Loop:
+        super().__enter__()
+        if self.active:
+            self.test_region = self.body
+        return self
+
+    def test(self, value: Any) -> bool:
+        """Whether the body runs."""
+        if self.active:
+            return self._captured_test(value)
+        recorder = self.recorder
+        if not isinstance(value, Traced):
+            self.done = not value
+            if self.first is None:
+                self.first = not self.done
+            return not self.done
+        if not recorder.branches:
+            recorder.refuse_branch(value)
+        known = recorder.can_decide(value)
+        if self.given_up and known:
+            self.done = not recorder.decide(value)
+            return not self.done
+        if self.count == 0:
+            self.first = value
+        self.capturing, self.found_traced, self.may_unroll = True, True, known
+        return False
+
+    def _captured_test(self, value: Any) -> bool:
+        recorder, test = self.recorder, self.test_region
+        assert test is not None and self.head is not None
+        if test.written or has_effects(test):
+            recorder.refuse(
+                "the condition of a `while` that writes or prints", help="compute it in the body, and test a variable"
+            )
+        self.test_value = recorder.arg(recorder.truth(value)) if isinstance(value, Traced) else bool(value)
+        recorder.leave(test)
+        self.body = recorder.enter(self.head)
+        return True
+
+    def _step(self, values: tuple[Any, ...], stop: Any) -> None:
+        if self.found_traced:
+            self.found_traced = False
+            if self.count:
+                self._start_over(values)
+            else:
+                self.values = values
+            return
+        self.count += 1
+        recorder = self.recorder
+        long = self.count == UNROLLED and not self.given_up and not self.done and recorder.branches
+        if isinstance(stop, Traced) or long:
+            self.may_unroll = not isinstance(stop, Traced)
+            if self._can_go_back() and (not long or recorder.region.graph._root._prev is not self.mark[0]):
+                self.capturing = True
+                self._start_over(values)
+                return
+            if isinstance(stop, Traced):
+                recorder.refuse("a `break` decided by a traced value, in a loop that changes objects of Python's")
+        super()._step(values, stop)
+
+    def _can_go_back(self) -> bool:
+        return self.recorder.python_effects == self.effects
+
+    def _start_over(self, values: tuple[Any, ...]) -> None:
+        """Take back the steps recorded so far, or go on from where they led."""
+        if self._can_go_back():
+            self.recorder.region.go_back(self.mark)
+            self.values, self.count = self.start, 0
+        else:
+            self.values, self.first = values, True
+
+    def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
+        recorder, test, body = self.recorder, self.test_region, self.body
+        assert test is not None and self.stop is not None and body is not None and self.head is not None
+        breaks = isinstance(stop, Traced) or bool(stop)
+        if self.test_value is True and not breaks and body.failed is None:
+            recorder.refuse(f"nothing traced ends the loop at line {self.site.line}", help="let a value decide it")
+        slots = self._slots(values)
+        own: list[Any] = []
+        if breaks:
+            with recorder.within(body):
+                own = [(self.stop, False, recorder.arg(stop))]
+        with recorder.within(test):
+            result = self._condition(test) if breaks else self.test_value
+
+        def make(inits: Any, operands: Any) -> Any:
+            return while_loop, (test.graph, body.graph, inits, *operands), {}
+
+        self._record(slots, own, make, self.first, (test, result))
+
+    def _condition(self, test: Region) -> Any:
+        """The condition, and that no `break` has happened: after one it is not evaluated again, as it may fail then."""
+        recorder = self.recorder
+        assert self.stop is not None
+        going = recorder.create(operator.not_, (test.lift(self.stop),), {}, bool)
+        if self.test_value is True:
+            return going
+        graph, never = Graph(), Graph()
+        copies: dict[Node, Node] = {}
+        operands = [node for node in test.graph.nodes if node.op == "placeholder"]
+        computed = [node for node in test.graph.nodes if node.op != "placeholder" and node is not going]
+        for node in operands:
+            copies[node] = graph.node_copy(node)
+            never.node_copy(node)
+        for node in computed:
+            copies[node] = graph.node_copy(node, copies.__getitem__)
+        value = self.test_value
+        graph.output((copies[value] if isinstance(value, Node) else value,))
+        never.output((False,))
+        for node in reversed(computed):
+            test.graph.erase_node(node)
+        made = recorder.create(cond, (going, graph, never, *operands), {}, (bool,))
+        return project(recorder, made, 0, bool, "going")

@@ -1,0 +1,206 @@
+"""Where paths of a program meet: what a variable is after a branch, or at the head of a loop.
+
+Two values of a variable agree where one type describes both. Numbers agree always, by the wider type; arrays where
+dtype and shape are the same, sizes known only at run time excepted; everything else where it is the same thing.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.autograd import Tensor
+from weft.capture._python_calls import joined_kind
+from weft.capture._region import Buffer, Region
+from weft.capture._values import Array, Scalar, Traced, Undefined
+from weft.graph import Node
+from weft.ops import Spec
+from weft.ops._dim import Dim, hint_of, same_shape
+from weft.ops._op import TABLE
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+NUMBERS = (bool, int, float, complex, np.generic)
+
+
+@dataclass
+class Type:
+    """What is known of a value where paths meet: `spec` of an array, `kind` of a number."""
+
+    spec: Spec | None = None
+    kind: Any = None
+    tensor: bool = False
+
+    @property
+    def meta(self) -> Any:
+        """As a node tells it."""
+        if self.spec is not None:
+            return Spec(self.spec.shape, self.spec.dtype)
+        return self.kind if isinstance(self.kind, type) else Spec((), self.kind)
+
+    def __str__(self) -> str:
+        if self.spec is not None:
+            return f"an array {self.spec.dtype}[{', '.join(map(str, self.spec.shape))}]"
+        return f"a number of type {self.kind.__name__ if isinstance(self.kind, type) else self.kind}"
+
+
+class Disagreement(Exception):
+    """Two values of one variable that no type describes; the text says how they differ."""
+
+
+def type_of(value: Any) -> Type | None:
+    """The type of a number or an array; None for any other thing."""
+    if isinstance(value, Array):
+        return Type(spec=value.spec, tensor=getattr(type(value), "_is_tensor", False))
+    if isinstance(value, Scalar):
+        return Type(kind=value.kind)
+    if isinstance(value, (np.ndarray, Tensor)):
+        return Type(spec=Spec(value.shape, value.dtype), tensor=isinstance(value, Tensor))
+    if isinstance(value, np.generic):
+        return Type(kind=value.dtype)
+    return Type(kind=type(value)) if type(value) in (bool, int, float, complex) else None
+
+
+def describe(value: Any) -> str:
+    """A value in the words of an error message."""
+    if isinstance(value, Undefined):
+        return "not assigned"
+    found = type_of(value)
+    if found is not None:
+        return str(found)
+    return repr(value) if value is None or isinstance(value, (str, bytes)) else f"a {type(value).__name__}"
+
+
+def join_types(recorder: Recorder, a: Type, b: Type) -> Type:
+    """The type that describes two; its sizes are None where the two differ and only running can tell."""
+    if a.spec is None and b.spec is None:
+        return Type(kind=joined_kind([a.kind, b.kind]))
+    if a.spec is None or b.spec is None:
+        if not (a.spec or b.spec).shape:  # type: ignore[union-attr]  # one of them is there
+            return a if b.spec is None else b
+        raise Disagreement(f"{a} and {b}")
+    if a.spec.dtype != b.spec.dtype or len(a.spec.shape) != len(b.spec.shape):
+        raise Disagreement(f"{a} and {b}")
+    shape = [_join_dims(recorder, x, y) for x, y in zip(a.spec.shape, b.spec.shape, strict=True)]
+    spec = Spec((), a.spec.dtype)
+    spec.shape = tuple(shape)
+    return Type(spec=spec, tensor=a.tensor or b.tensor)
+
+
+def _join_dims(recorder: Recorder, x: Any, y: Any) -> Any:
+    if x is None or y is None:
+        return None
+    if same_shape((x,), (y,)):
+        return x
+    hints = hint_of(x), hint_of(y)
+    if None in hints or hints[0] != hints[1]:
+        return None
+    recorder.sizes.compare("==", x, y)
+    return x
+
+
+def same_kind(a: Any, b: Any) -> bool:
+    """Whether two types of numbers are one: Python's float is not NumPy's float64, though they compare equal."""
+    return isinstance(a, type) == isinstance(b, type) and bool(a == b)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two values are one and the same thing to a program."""
+    if a is b:
+        return True
+    if isinstance(a, Array) and isinstance(b, Array):
+        return a.buffer is b.buffer and a.path == b.path
+    if isinstance(a, Scalar) and isinstance(b, Scalar):
+        if a._node is not None or b._node is not None:
+            return a._node is b._node
+        return a.dim.key == b.dim.key  # type: ignore[no-any-return]  # tuples
+    if type(a) is not type(b) or isinstance(a, (Traced, np.ndarray, Tensor)):
+        return False
+    if isinstance(a, (float, complex, np.generic)):
+        return repr(a) == repr(b)  # tells 0.0 from -0.0, and NaN is itself
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(is_same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(map(is_same, a.values(), b.values()))
+    return isinstance(a, (int, str, bytes, range, np.dtype)) and bool(a == b)
+
+
+def settle_sizes(recorder: Recorder, spec: Spec, node: Node, name: str) -> Spec:
+    """A type whose open sizes are those of a node's value."""
+    shape = []
+    for axis, dim in enumerate(spec.shape):
+        if dim is None:
+            dim = recorder.sizes.fresh(name)
+            dim.atom.source = ("size", node, axis)
+        shape.append(dim)
+    return Spec(shape, spec.dtype)
+
+
+def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Region | None = None) -> Any:
+    """The traced value of a node where paths have met; an array gets a buffer of its own."""
+    if type_.spec is None:
+        made = Scalar(recorder, type_.kind, node)
+        made.name = name
+        return made
+    spec = settle_sizes(recorder, type_.spec, node, name)
+    node.meta["type"] = spec
+    buffer = Buffer(spec, name)
+    (region or recorder.region).make(buffer, node)
+    return recorder.array_class(type_.tensor)(recorder, buffer, (), spec)
+
+
+def as_output(recorder: Recorder, value: Any, type_: Type) -> Any:
+    """A value as one of the results of a region: a node, or a plain number."""
+    if isinstance(value, Traced) or type_.spec is not None:
+        return recorder.arg(value)
+    return value
+
+
+def filler(recorder: Recorder, type_: Type) -> Any:
+    """Something of a type, for a place where no value is ever read."""
+    if type_.spec is None:
+        kind = type_.kind
+        return kind(0) if isinstance(kind, type) else kind.type(0)
+    spec = Spec((0,) * len(type_.spec.shape), type_.spec.dtype)
+    return recorder.create(TABLE["zeros"], (spec.shape, spec.dtype), {}, spec)
+
+
+def visible_sizes(recorder: Recorder, spec: Spec, region: Region) -> Spec:
+    """A type as the region around may know it: sizes computed inside are open."""
+    shape = [dim if _visible(dim, region) else None for dim in spec.shape]
+    made = Spec((), spec.dtype)
+    made.shape = tuple(shape)
+    return made
+
+
+def _visible(dim: Any, region: Region) -> bool:
+    if dim is None or not isinstance(dim, Dim):
+        return dim is not None
+    for atom in dim.atoms():
+        source = atom.source
+        if source is None:
+            return False
+        graphs = []
+        around: Region | None = region
+        while around is not None:
+            graphs.append(around.graph)
+            around = around.parent
+        if not any(source[1].graph is graph for graph in graphs):
+            return False
+    return True
+
+
+def project(recorder: Recorder, node: Node, k: int, type_: Any, name: str) -> Node:
+    """The k-th result of a control-flow node."""
+    return recorder.create(operator.getitem, (node, k), {}, type_, shown(name))
+
+
+def shown(name: str) -> str:
+    """The name of a variable as a reader sees it, also of those that conversion adds."""
+    if not name.startswith("_weft"):
+        return name
+    return {"value": "result", "returned": "returned"}.get(name.split("_")[2], "stop")

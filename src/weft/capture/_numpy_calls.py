@@ -1,0 +1,263 @@
+"""What NumPy's functions mean on traced values: an op of the table, a write, a view, or the function itself.
+
+Functions that need more than an op are in the tables of `_numpy_special` and `_numpy_writes`. A pure function of NumPy
+that has neither op nor entry is recorded as it is; what it gives is learnt by calling it on small arrays of ones.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._values import Array, Scalar, Traced
+from weft.errors import UnknownShape
+from weft.ops import Spec
+from weft.ops._dim import Dim
+from weft.ops._numpy import arguments_given, op_for
+from weft.ops._op import TABLE, op_of
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Opaque, Recorder
+
+SPECIAL: dict[Any, Callable[..., Any]] = {}
+"""Function of NumPy → what it does on traced values: `handler(recorder, *args, **kwargs)`."""
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""Method of arrays → what it does: `handler(recorder, array, *args, **kwargs)`."""
+
+PROPERTIES: dict[str, Callable[[Any, Any], Any]] = {}
+
+_IGNORED = {"order", "subok", "like", "device"}  # how a result lies in memory, not what it is
+
+
+def special(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(handler: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            SPECIAL[function] = handler
+        return handler
+
+    return add
+
+
+def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(handler: Callable[..., Any]) -> Callable[..., Any]:
+        METHODS.update(dict.fromkeys(names, handler))
+        return handler
+
+    return add
+
+
+class BoundMethod:
+    """A method of a traced array, ready to be called."""
+
+    __slots__ = ("_run", "array", "name")
+
+    def __init__(self, array: Traced, name: str, run: Callable[..., Any]) -> None:
+        self.array = array
+        self.name = name
+        self._run = run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
+
+
+class NumpyCalls:
+    """NumPy as seen by one capture."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        from weft.capture import _numpy_special, _numpy_writes  # noqa: F401  # fill the tables above
+
+        self.recorder = recorder
+
+    def function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function of NumPy."""
+        recorder = self.recorder
+        handler = SPECIAL.get(function)
+        if handler is not None:
+            return handler(recorder, *args, **kwargs)
+        out = arguments_given(function, args, kwargs).get("out")
+        if out is not None:
+            return self._into(function, args, kwargs, out)
+        kwargs = {key: value for key, value in kwargs.items() if key not in _IGNORED and key != "out"}
+        op = op_for(function, args, kwargs)
+        if op is not None:
+            try:
+                return recorder.call_op(op, args, kwargs)
+            except UnknownShape:
+                pass
+        return self._as_it_is(function, args, kwargs)
+
+    def _into(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        """A call with `out=`: the result is written into an array, which is then the result."""
+        target = out[0] if isinstance(out, tuple) else out
+        if "out" not in kwargs:
+            names = list(arguments_given(function, args, {}))
+            args = tuple(value for name, value in zip(names, args, strict=False) if name != "out")
+        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+        result = self.function(function, args, kwargs)
+        return self.write_whole(target, result)
+
+    def write_whole(self, target: Any, result: Any, casting: Any = "same_kind") -> Any:
+        """Write a result into the whole of an array."""
+        recorder = self.recorder
+        target = recorder.constant(target) if isinstance(target, np.ndarray) else target
+        spec = result.spec if isinstance(result, (Array, Scalar)) else Spec(np.shape(result), np.asarray(result).dtype)
+        np.copyto(np.empty(0, target.spec.dtype), np.empty(0, spec.dtype), casting=casting)  # raises where NumPy does
+        if isinstance(result, Traced):
+            recorder.store(target, recorder.fitted(result.node, spec, target))
+        else:
+            recorder.setitem(target, ..., result)
+        return target
+
+    def ufunc(self, ufunc: Any, how: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a ufunc or of one of its methods."""
+        recorder = self.recorder
+        if how != "__call__":
+            from weft.capture._numpy_special import ufunc_method
+
+            return ufunc_method(recorder, ufunc, how, inputs, kwargs)
+        given = {key: value for key, value in kwargs.items() if key not in _IGNORED}
+        out = given.pop("out", None)
+        where = given.pop("where", True)
+        casting = given.pop("casting", "same_kind")
+        dtype = given.pop("dtype", None)
+        if len(inputs) > ufunc.nin:
+            out, inputs = inputs[ufunc.nin :], inputs[: ufunc.nin]
+        targets = out if isinstance(out, tuple) else (out,)
+        if dtype is not None:
+            inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
+        op = op_of(ufunc)
+        result = recorder.call_op(op, inputs, given) if op is not None else self._as_it_is(ufunc, inputs, given)
+        if where is not True:
+            if targets[0] is None:
+                recorder.refuse(
+                    f"np.{ufunc.__name__}(…, where=…) without out=: elements not chosen are whatever was in memory",
+                    help="give out=, or use np.where",
+                )
+            result = self.function(np.where, (where, result, targets[0]), {})
+            casting = "unsafe" if casting == "unsafe" else "same_kind"
+        if all(target is None for target in targets):
+            return result
+        if ufunc.nout == 1:
+            return self.write_whole(targets[0], result, casting)
+        pairs = zip(targets, result, strict=True)
+        return tuple(value if target is None else self.write_whole(target, value, casting) for target, value in pairs)
+
+    # Arrays' own names
+
+    def attribute(self, array: Array, name: str) -> Any:
+        """An attribute of a traced array that the class does not have itself."""
+        found = PROPERTIES.get(name)
+        if found is not None:
+            return found(self.recorder, array)
+        run = METHODS.get(name)
+        if run is not None:
+            return BoundMethod(array, name, lambda *args, **kwargs: run(self.recorder, array, *args, **kwargs))
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'", name=name, obj=array)
+        function = getattr(np, name, None)
+        if function is None or not callable(getattr(np.ndarray, name)):
+            self.recorder.refuse(f".{name} of a traced array", help="compute with the array itself")
+        return BoundMethod(array, name, lambda *args, **kwargs: self.function(function, (array, *args), kwargs))
+
+    def scalar_attribute(self, value: Scalar, name: str) -> Any:
+        """An attribute of a traced number."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if value.python:
+            return self.recorder.python.attribute(value, name)
+        if name in PROPERTIES:
+            return PROPERTIES[name](self.recorder, value)
+        run = METHODS.get(name)
+        if run is not None:
+            return BoundMethod(value, name, lambda *args, **kwargs: run(self.recorder, value, *args, **kwargs))
+        function = getattr(np, name, None)
+        if not hasattr(np.float64, name) or function is None:
+            raise AttributeError(f"'numpy.{value.kind}' object has no attribute '{name}'", name=name, obj=value)
+        return BoundMethod(value, name, lambda *args, **kwargs: self.function(function, (value, *args), kwargs))
+
+    def opaque_attribute(self, value: Opaque, name: str) -> Any:
+        """An attribute of a value of unknown type: a method of a random generator, else refused."""
+        from weft.capture._draws import generator_method
+
+        return generator_method(self.recorder, value, name)
+
+    def item(self, value: Any) -> Any:
+        """The one element of an array, as a number of NumPy's."""
+        if isinstance(value, Scalar):
+            return value
+        recorder = self.recorder
+        flat = value
+        for _ in value.spec.shape:
+            flat = recorder.getitem(flat, 0)
+        return recorder.getitem(flat, ()) if isinstance(flat, Array) else flat
+
+    # Functions without a rule
+
+    def _as_it_is(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        recorder = self.recorder
+        type_ = self.probe(function, args, kwargs)
+        node = recorder.create(function, args, kwargs, type_)
+        return recorder.wrap(node, type_, tensor=False)
+
+    def probe(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The type of what a function gives, learnt by calling it on arrays of ones; sizes are left open."""
+        sample = Samples()
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = function(*sample.of(args), **sample.of(kwargs))
+        except Exception as error:  # whatever it raises, the program's own call may not
+            name = getattr(function, "__name__", str(function))
+            self.recorder.refuse(
+                f"np.{name}: what it gives for these arguments cannot be told before it runs ({error})",
+                help="put it in a function of your own and mark that with weft.wrap",
+            )
+        return self._type_of(result, getattr(function, "__name__", "size"))
+
+    def _type_of(self, result: Any, name: str) -> Any:
+        if isinstance(result, (np.ndarray, np.generic)):
+            return Spec([self.recorder.sizes.fresh(name) for _ in np.shape(result)], result.dtype)
+        if type(result) in (bool, int, float, complex):
+            return type(result)
+        if isinstance(result, (tuple, list)):
+            parts = [self._type_of(part, name) for part in result]
+            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+        self.recorder.refuse(f"np.{name} gives a {type(result).__name__}, which a graph cannot hold")
+
+
+class Samples:
+    """Small arrays of ones in place of traced ones, equal sizes for equal sizes."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[Any, int] = {}
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, Array):
+            return np.ones([self._size(d) for d in value.spec.shape], value.spec.dtype)
+        if isinstance(value, Scalar):
+            if isinstance(value.kind, type):
+                return value.kind(1) if value.hint is None else value.hint
+            return value.kind.type(1)
+        if type(value) in (tuple, list):
+            return type(value)([self.of(part) for part in value])
+        if type(value) is dict:
+            return {key: self.of(part) for key, part in value.items()}
+        if type(value) is slice:
+            return slice(self.of(value.start), self.of(value.stop), self.of(value.step))
+        return value
+
+    def _size(self, dim: Any) -> int:
+        if not isinstance(dim, Dim):
+            return int(dim) if dim <= 64 else self._sizes.setdefault(dim, 17 + 2 * len(self._sizes))
+        if dim.hint is not None and dim.hint <= 64:
+            return dim.hint
+        return self._sizes.setdefault(dim.key, 17 + 2 * len(self._sizes))
+
+
+def call_named(recorder: Recorder, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Record a call of an op by name."""
+    return recorder.call_op(TABLE[name], args, kwargs)

@@ -1,0 +1,136 @@
+"""Functions and methods of NumPy that write into an array they are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._numpy_calls import call_named, method, special
+from weft.capture._values import Array
+from weft.ops import Spec
+from weft.ops._op import TABLE
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+def _target(recorder: Recorder, array: Any) -> Array:
+    return recorder.constant(array) if isinstance(array, np.ndarray) else array  # type: ignore[no-any-return]  # a traced array otherwise
+
+
+@special(np.copyto)
+def _copyto(recorder: Recorder, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    dst = _target(recorder, dst)
+    spec = recorder.abstract(src)
+    if isinstance(spec, Spec):
+        np.copyto(np.empty(0, dst.spec.dtype), np.empty(0, spec.dtype), casting=casting)
+    value = src if where is True else call_named(recorder, "where", where, src, dst)
+    recorder.setitem(dst, ..., value)
+
+
+@method("fill")
+def _fill(recorder: Recorder, a: Any, value: Any) -> None:
+    recorder.setitem(a, ..., value)
+
+
+@method("sort")
+def _sort(recorder: Recorder, a: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    _replace(recorder, a, recorder.numpy.function(np.sort, (a,), {"axis": axis}))
+
+
+@method("partition")
+def _partition(recorder: Recorder, a: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+    _replace(recorder, a, recorder.numpy.function(np.partition, (a, kth), {"axis": axis}))
+
+
+def _replace(recorder: Recorder, a: Array, value: Any) -> None:
+    recorder.store(a, value.node)
+
+
+@method("put")
+def _method_put(recorder: Recorder, a: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+    _put(recorder, a, indices, values, mode)
+
+
+@special(np.put)
+def _put(recorder: Recorder, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    a = _target(recorder, a)
+    if mode != "raise":
+        recorder.refuse(f"np.put with mode={mode!r}", help="bring the indices into range first: ind % a.size")
+    whole = recorder.read(a)
+    flat_type = Spec((_count(a.spec.shape),), a.spec.dtype)
+    flat = recorder.create(TABLE["reshape"], (whole, flat_type.shape), {}, flat_type)
+    new = recorder.create(TABLE["index_update"], (flat, ind, v), {}, flat_type)
+    recorder.store(a, recorder.create(TABLE["reshape"], (new, a.spec.shape), {}, a.spec))
+
+
+def _count(shape: Any) -> Any:
+    count: Any = 1
+    for dim in shape:
+        count = count * dim
+    return count
+
+
+@special(np.putmask)
+def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
+    a = _target(recorder, a)
+    if recorder.numpy.function(np.ndim, (values,), {}):
+        recorder.refuse("np.putmask with several values", help="use a[mask] = values[mask]")
+    recorder.setitem(a, mask, values)
+
+
+@special(np.place)
+def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
+    if recorder.numpy.function(np.size, (vals,), {}) != 1:
+        recorder.refuse("np.place with several values", help="use a[mask] = values")
+    value = vals if np.isscalar(vals) else recorder.numpy.function(np.ravel, (vals,), {})[0]
+    recorder.setitem(_target(recorder, arr), mask, value)
+
+
+@special(np.fill_diagonal)
+def _fill_diagonal(recorder: Recorder, a: Any, val: Any, wrap: bool = False) -> None:
+    a = _target(recorder, a)
+    if len(a.spec.shape) != 2 or wrap:
+        recorder.refuse("np.fill_diagonal of other than a matrix, or with wrap=True", help="write a[i, i] = value")
+    rows, columns = a.shape
+    size = recorder.python.call(min, (rows, columns), {})
+    index = recorder.numpy.function(np.arange, (size,), {})
+    recorder.setitem(a, (index, index), val)
+
+
+@special(np.put_along_axis)
+def _put_along_axis(recorder: Recorder, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    arr = _target(recorder, arr)
+    _replace(recorder, arr, call_named(recorder, "put_along_axis", arr, indices, values, axis))
+
+
+def add_at(recorder: Recorder, ufunc: Any, a: Any, indices: Any, *value: Any) -> None:
+    """`np.add.at(a, indices, value)`: an element named twice receives both."""
+    a = _target(recorder, a)
+    if ufunc is np.add:
+        spec = Spec(a.spec.shape, a.spec.dtype)
+        recorder.store(a, recorder.create(TABLE["index_add"], (a, indices, *value), {}, spec))
+        return
+    if ufunc is np.subtract:
+        add_at(recorder, np.add, a, indices, recorder.numpy.ufunc(np.negative, "__call__", value, {}))
+        return
+    spec = Spec(a.spec.shape, a.spec.dtype)
+    recorder.store(a, recorder.create(apply_at, (ufunc, a, indices, *value), {}, spec))
+
+
+def apply_at(ufunc: Any, a: Any, indices: Any, *value: Any) -> Any:
+    """A copy of an array after `ufunc.at(a, indices, value)`."""
+    result = np.array(a)
+    ufunc.at(result, indices, *value)
+    return result
+
+
+@method("resize")
+def _resize(recorder: Recorder, a: Any, *args: Any, **kwargs: Any) -> None:
+    recorder.refuse("a.resize() changes the size of an array in place", help="assign the result: a = np.resize(a, shape)")
+
+
+@method("setflags")
+def _setflags(recorder: Recorder, a: Any, *args: Any, **kwargs: Any) -> None:
+    recorder.refuse("a.setflags() changes how an array may be used", help="leave it out, or copy the array")

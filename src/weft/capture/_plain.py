@@ -1,0 +1,398 @@
+"""Hooks that do exactly what Python does.
+
+Converted code (see `weft.capture._convert`) runs under them with the meaning of the source it came from. They also say,
+method by method, what capturing hooks have to provide.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from weft.capture._convert_site import Site
+
+UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd,
+    "-=": operator.isub,
+    "*=": operator.imul,
+    "/=": operator.itruediv,
+    "//=": operator.ifloordiv,
+    "%=": operator.imod,
+    "**=": operator.ipow,
+    "@=": operator.imatmul,
+    "&=": operator.iand,
+    "|=": operator.ior,
+    "^=": operator.ixor,
+    "<<=": operator.ilshift,
+    ">>=": operator.irshift,
+}
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "in": lambda item, container: item in container,
+    "not in": lambda item, container: item not in container,
+}
+_CONVERSIONS: dict[str | None, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii, None: lambda value: value}
+
+
+class Undefined:
+    """Stands in a converted function's variable for "no value yet"; reading it raises what Python raises."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} has no value>"
+
+
+class Untouched:
+    """A context manager that lets everything pass."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Untouched:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+
+class PlainIf(Untouched):
+    """One side of an `if`, run once."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self, taken: bool) -> None:
+        self.taken = taken
+
+    def leave(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The variables as the side left them."""
+        return values
+
+
+_SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
+
+
+class PlainWhile(Untouched):
+    """A `while` loop, iterated as Python does."""
+
+    __slots__ = ("going", "values")
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.values = values
+        self.going = True
+
+    def __iter__(self) -> PlainWhile:
+        return self
+
+    def __next__(self) -> PlainWhile:
+        if not self.going:
+            raise StopIteration
+        return self
+
+    def enter(self) -> tuple[Any, ...]:
+        """The variables as an iteration finds them."""
+        return self.values
+
+    def test(self, value: Any) -> bool:
+        """Whether the body runs; where not, the loop is over."""
+        self.going = bool(value)
+        return self.going
+
+    def leave(self, values: tuple[Any, ...], stop: Any) -> None:
+        """The variables as an iteration leaves them, and whether it broke out of the loop."""
+        self.values = values
+        if stop:
+            self.going = False
+
+    def result(self) -> tuple[Any, ...]:
+        """The variables after the loop."""
+        return self.values
+
+
+class PlainFor(Untouched):
+    """A `for` loop, iterated as Python does."""
+
+    __slots__ = ("current", "going", "iterator", "values")
+
+    def __init__(self, iterable: Iterable[Any], values: tuple[Any, ...]) -> None:
+        self.iterator = iter(iterable)
+        self.values = values
+        self.current: Any = None
+        self.going = True
+
+    def __iter__(self) -> PlainFor:
+        return self
+
+    def __next__(self) -> PlainFor:
+        if not self.going:
+            raise StopIteration
+        self.current = next(self.iterator)
+        return self
+
+    def enter(self) -> tuple[Any, ...]:
+        """The variables as an iteration finds them."""
+        return self.values
+
+    def item(self) -> Any:
+        """The iteration's item."""
+        item, self.current = self.current, None
+        return item
+
+    def leave(self, values: tuple[Any, ...], stop: Any) -> None:
+        """The variables as an iteration leaves them, and whether it broke out of the loop."""
+        self.values = values
+        if stop:
+            self.going = False
+
+    def result(self) -> tuple[Any, ...]:
+        """The variables after the loop."""
+        return self.values
+
+
+class _Names:
+    """Variables, attributes, items and assignments."""
+
+    sites: tuple[Site, ...] = ()
+    globals: dict[str, Any]
+    # Converted code reaches the builtin through its hooks: the program may call something else `slice`.
+    slice = slice
+
+    def undefined(self, name: str) -> Any:
+        """The value of a variable that has none."""
+        return Undefined(name)
+
+    def read(self, value: Any, free: bool = False) -> Any:
+        """A variable that may have no value; `free` where a nested function reads it."""
+        if type(value) is not Undefined:
+            return value
+        if free:
+            what = f"cannot access free variable '{value.name}' where it is not associated with a value in"
+            raise NameError(f"{what} enclosing scope", name=value.name)
+        what = f"cannot access local variable '{value.name}' where it is not associated with a value"
+        raise UnboundLocalError(what, name=value.name)
+
+    def outer(self, name: str, value: Any) -> Any:
+        """A global, or a variable of a function around the converted one."""
+        return value
+
+    def set_global(self, name: str, value: Any) -> None:
+        """`global name; name = value`."""
+        self.globals[name] = value
+
+    def assign(self, name: str, value: Any) -> Any:
+        """What `name = value` stores."""
+        return value
+
+    def update(self, name: str, value: Any, op: str, by: Any) -> Any:
+        """What `name += by` stores."""
+        return UPDATES[op](value, by)
+
+    def attr(self, value: Any, name: str) -> Any:
+        """`value.name`."""
+        return getattr(value, name)
+
+    def setattr(self, target: Any, name: str, value: Any) -> None:
+        """`target.name = value`."""
+        setattr(target, name, value)
+
+    def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
+        """`target.name += by`."""
+        setattr(target, name, UPDATES[op](getattr(target, name), by))
+
+    def update_attr_late(self, target: Any, name: str, op: str, by: Callable[[], Any]) -> None:
+        """`target.name += by()`, where the attribute is read before `by` runs."""
+        current = getattr(target, name)
+        setattr(target, name, UPDATES[op](current, by()))
+
+    def delattr(self, target: Any, name: str) -> None:
+        """`del target.name`."""
+        delattr(target, name)
+
+    def getitem(self, value: Any, key: Any) -> Any:
+        """`value[key]`."""
+        return value[key]
+
+    def setitem(self, target: Any, key: Any, value: Any) -> None:
+        """`target[key] = value`."""
+        target[key] = value
+
+    def update_item(self, target: Any, key: Any, op: str, by: Any) -> None:
+        """`target[key] += by`."""
+        target[key] = UPDATES[op](target[key], by)
+
+    def update_item_late(self, target: Any, key: Any, op: str, by: Callable[[], Any]) -> None:
+        """`target[key] += by()`, where the item is read before `by` runs."""
+        current = target[key]
+        target[key] = UPDATES[op](current, by())
+
+    def delitem(self, target: Any, key: Any) -> None:
+        """`del target[key]`."""
+        del target[key]
+
+    def unpack(self, value: Any, before: int, after: int, starred: bool) -> Sequence[Any]:
+        """The items `a, *b, c = value` stores, one for each target."""
+        if not starred and type(value) in (tuple, list) and len(value) == before:
+            items: Sequence[Any] = value
+            return items
+        return _unpacker(before, after, starred)(value)
+
+
+class PlainHooks(_Names):
+    """What each hook of converted code means when nothing is captured."""
+
+    def bound_to(self, converted: Any, function: FunctionType) -> Any:
+        """The hooks for one function: these, with its sites and globals."""
+        made = copy(self)
+        made.sites = converted.sites
+        made.globals = function.__globals__
+        return made
+
+    def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Iterable[PlainIf]:
+        """The sides to run, one after the other."""
+        return _SIDES[True] if test else _SIDES[False]
+
+    def while_(self, site: int, values: tuple[Any, ...]) -> PlainWhile:
+        """A loop with the variables it stores."""
+        return PlainWhile(values)
+
+    def for_(self, site: int, iterable: Any, values: tuple[Any, ...]) -> PlainFor:
+        """A loop over something with the variables it stores."""
+        return PlainFor(iterable, values)
+
+    def truth(self, site: int, value: Any) -> bool:
+        """The truth of a test that stays in Python's own form."""
+        return bool(value)
+
+    def iterate(self, iterable: Any) -> Any:
+        """What a loop or comprehension in Python's own form runs over."""
+        return iterable
+
+    def if_expression(self, site: int, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """`body if test else orelse`."""
+        return body() if test else orelse()
+
+    def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
+        """`value and rest[0]() and …`."""
+        for operand in rest:
+            if not value:
+                return value
+            value = operand()
+        return value
+
+    def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
+        """`value or rest[0]() or …`."""
+        for operand in rest:
+            if value:
+                return value
+            value = operand()
+        return value
+
+    def not_(self, value: Any) -> Any:
+        """`not value`."""
+        return not value
+
+    def contains(self, item: Any, container: Any) -> Any:
+        """`item in container`."""
+        return item in container
+
+    def not_contains(self, item: Any, container: Any) -> Any:
+        """`item not in container`."""
+        return item not in container
+
+    def is_(self, left: Any, right: Any) -> Any:
+        """`left is right`."""
+        return left is right
+
+    def is_not(self, left: Any, right: Any) -> Any:
+        """`left is not right`."""
+        return left is not right
+
+    def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
+        """`left < a() < b()`: each operand once, and only as far as needed."""
+        for index, (op, operand) in enumerate(rest, 1):
+            right = operand()
+            result = COMPARISONS[op](left, right)
+            if index == len(rest) or not result:
+                return result
+            left = right
+        return left
+
+    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`function(*args, **kwargs)`."""
+        return function(*args, **kwargs)
+
+    def assert_(self, site: int, condition: Any, message: Callable[[], Any] | None) -> None:
+        """`assert condition, message()`."""
+        if not condition:
+            raise AssertionError() if message is None else AssertionError(message())
+
+    def raise_(self, site: int, exception: Any, cause: Any) -> Any:
+        """What a `raise` raises; the statement itself sets the cause."""
+        return exception
+
+    def fstring(self, *parts: Any) -> str:
+        """An f-string of literal strings and (value, conversion or None, parts of the format)."""
+        if len(parts) == 1 and isinstance(parts[0], tuple):
+            return self._formatted(*parts[0])
+        return "".join([part if isinstance(part, str) else self._formatted(*part) for part in parts])
+
+    def _formatted(self, value: Any, conversion: str | None, spec: tuple[Any, ...]) -> str:
+        return format(_CONVERSIONS[conversion](value), self.fstring(*spec) if spec else "")
+
+    def context(self, manager: Any) -> Any:
+        """The context manager of a `with`."""
+        return manager
+
+    def try_(self, site: int) -> Any:
+        """A context manager around the body of a `try` that has handlers."""
+        return _UNTOUCHED
+
+    def comprehension(
+        self,
+        site: int,
+        kind: str,
+        iterable: Any,
+        element: Callable[[Any], Any],
+        condition: Callable[[Any], Any] | None,
+    ) -> Any:
+        """A list, or a generator, of `element(item)` for the items that meet the condition."""
+        if kind == "generator":
+            return _generated(iter(iterable), element, condition)
+        if condition is None:
+            return [element(item) for item in iterable]
+        return [element(item) for item in iterable if condition(item)]
+
+
+_UNTOUCHED = Untouched()
+
+
+def _generated(
+    iterator: Iterator[Any], element: Callable[[Any], Any], condition: Callable[[Any], Any] | None
+) -> Iterator[Any]:
+    for item in iterator:
+        if condition is None or condition(item):
+            yield element(item)
+
+
+@cache
+def _unpacker(before: int, after: int, starred: bool) -> Callable[[Any], Sequence[Any]]:
+    """A function that unpacks as Python itself does, with its messages."""
+    names = [f"a{i}" for i in range(before)] + ["*rest"] * starred + [f"z{i}" for i in range(after)]
+    given = ", ".join(name.lstrip("*") for name in names)
+    space: dict[str, Any] = {}
+    exec(f"def unpack(value):\n [{', '.join(names)}] = value\n return [{given}]", space)
+    made: Callable[[Any], Sequence[Any]] = space["unpack"]
+    return made

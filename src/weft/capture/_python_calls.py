@@ -1,0 +1,372 @@
+"""What Python's own functions mean on traced values: `abs`, `min`, `len`, `int`, `math.sqrt`, `isinstance`, `print`."""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
+from weft.capture._values import Array, Scalar, Traced, is_traced
+from weft.ops import Spec
+from weft.ops._dim import dim_max, dim_min
+from weft.ops._op import op_of
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+PYTHON: dict[Any, Callable[..., Any]] = {}
+"""Function → what it does where an argument is traced: `handler(calls, *args, **kwargs)`."""
+
+_WHOLE = {math.floor, math.ceil, math.trunc, math.gcd, math.lcm, math.factorial, math.comb, math.perm, math.isqrt}
+_TRUTHS = {math.isnan, math.isinf, math.isfinite, math.isclose, cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose}
+_FLOATS_OF_COMPLEX = {cmath.phase}
+_OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
+
+
+def python(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def add(handler: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            PYTHON[function] = handler
+        return handler
+
+    return add
+
+
+class PythonCalls:
+    """Python's builtins and `math` as seen by one capture."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function of Python's; plain where nothing traced is given."""
+        handler = PYTHON.get(function) if _hashable(function) else None
+        if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):
+            return handler(self, *args, **kwargs)
+        module = getattr(function, "__module__", None)
+        if module in ("math", "cmath") and (any(map(is_traced, args))):
+            return self._math(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    def has_rule(self, function: Any) -> bool:
+        return _hashable(function) and (function in PYTHON or getattr(function, "__module__", "") in ("math", "cmath"))
+
+    def contains(self, item: Any, container: Any) -> Any:
+        """`item in container`."""
+        if isinstance(container, Array):
+            found = self.recorder.operate(operator.eq, container, item)
+            return self.call(bool, (self.recorder.numpy.function(np.any, (found,), {}),), {})
+        if isinstance(container, (list, tuple)) and (is_traced(item) or is_traced(container)):
+            result: Any = False
+            for part in container:
+                same = part is item or part == item
+                result = same if result is False else self.either(result, same)
+            return result
+        if isinstance(container, Items) and isinstance(container, RangeItems):
+            inside = self.both(item >= container.start, item < container.stop)
+            return inside if container.step == 1 else self.both(inside, (item - container.start) % container.step == 0)
+        return item in container
+
+    def both(self, a: Any, b: Any) -> Any:
+        return self.recorder.operate(operator.and_, a, b) if is_traced(a) or is_traced(b) else a and b
+
+    def either(self, a: Any, b: Any) -> Any:
+        return self.recorder.operate(operator.or_, a, b) if is_traced(a) or is_traced(b) else a or b
+
+    def number(self, function: Any, args: tuple[Any, ...], kind: Any, **kwargs: Any) -> Scalar:
+        """Record a call that gives a number."""
+        node = self.recorder.create(function, args, kwargs, kind if isinstance(kind, type) else Spec((), kind))
+        return Scalar(self.recorder, kind, node, hint=None if kwargs else self.recorder._hint(function, args))
+
+    def _math(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kind: Any = complex if function.__module__ == "cmath" else float
+        if function in _WHOLE:
+            kind = int
+        elif function in _TRUTHS:
+            kind = bool
+        elif function in _FLOATS_OF_COMPLEX:
+            kind = float
+        elif function in (math.modf, math.frexp, math.sumprod if hasattr(math, "sumprod") else None):
+            type_ = {math.modf: (float, float), math.frexp: (float, int)}.get(function, float)
+            return self.recorder.wrap(self.recorder.create(function, args, kwargs, type_), type_)
+        args = tuple(self.recorder.numpy.item(a) if isinstance(a, Array) and not a.spec.shape else a for a in args)
+        return self.number(function, args, kind, **kwargs)
+
+    def attribute(self, value: Scalar, name: str) -> Any:
+        """An attribute or method of a number of Python's."""
+        from weft.capture._numpy_calls import BoundMethod
+
+        found = getattr(value.kind, name, None)
+        if found is None:
+            raise AttributeError(f"'{value.kind.__name__}' object has no attribute '{name}'", name=name, obj=value)  # type: ignore[union-attr]  # a type of Python's
+        kinds = {"bit_length": int, "bit_count": int, "is_integer": bool, "conjugate": value.kind}
+        if name not in kinds:
+            self.recorder.refuse(f".{name} of a traced {value.kind}", help="compute with the number itself")
+        return BoundMethod(value, name, lambda *args: self.number(found, (value, *args), kinds[name]))
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value is traced, holds something traced, or is something to loop over."""
+    return is_traced(value) or isinstance(value, Items)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _kind_of(value: Any) -> Any:
+    """The type of a number: Python's, or a dtype."""
+    if isinstance(value, Scalar):
+        return value.kind
+    if isinstance(value, Array):
+        return value.spec.dtype
+    return value.dtype if isinstance(value, np.generic) else type(value)
+
+
+def joined_kind(kinds: list[Any]) -> Any:
+    """The type that numbers of several types have in common."""
+    if all(kind is kinds[0] for kind in kinds):
+        return kinds[0]
+    if all(isinstance(kind, type) for kind in kinds):
+        return max(kinds, key=[bool, int, float, complex].index)
+    from weft.capture._recorder import REPRESENTATIVES
+
+    return np.result_type(*(REPRESENTATIVES[kind] if isinstance(kind, type) else kind for kind in kinds))
+
+
+@python(abs)
+def _abs(calls: PythonCalls, x: Any) -> Any:
+    if isinstance(x, Scalar) and x.kind is complex:
+        return calls.number(abs, (x,), float)
+    return operator.abs(x)
+
+
+def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
+    def handler(calls: PythonCalls, *args: Any, key: Any = None, **default: Any) -> Any:
+        recorder = calls.recorder
+        if len(args) == 1 and isinstance(args[0], Collected):
+            found = calls.number(function, (args[0].array(),), args[0].array().spec.dtype)
+            return found if args[0].kinds[0] is None else calls.call(args[0].kinds[0], (found,), {})
+        if len(args) == 1 and isinstance(args[0], Array):
+            array = args[0]
+            if len(array.spec.shape) != 1 or key is not None:
+                return handler(calls, *recorder.items(array), key=key, **default)
+            return calls.number(function, (array,), array.spec.dtype)
+        values = tuple(args[0]) if len(args) == 1 else args
+        if key is not None:
+            recorder.refuse(
+                f"{function.__name__}(…, key=…) of traced values", help="find the place with np.argmin or np.argmax"
+            )
+        if len(values) == 1:
+            return values[0]
+        if not values:
+            return function(values, **default)
+        kinds = [_kind_of(value) for value in values]
+        if all(kind is int for kind in kinds):
+            return recorder.integer(combine(*(recorder.dim(value) for value in values)))
+        if any(isinstance(value, Array) for value in values):
+            values = tuple(recorder.numpy.item(v) if isinstance(v, Array) else v for v in values)
+        return calls.number(function, values, joined_kind(kinds))
+
+    return handler
+
+
+PYTHON[min], PYTHON[max] = _extreme(min, dim_min), _extreme(max, dim_max)
+
+
+def total(values: Any, start: Any) -> Any:
+    """The sum of an array's elements as Python's numbers, one after the other."""
+    return sum(values.tolist(), start)
+
+
+@python(sum)
+def _sum(calls: PythonCalls, iterable: Any, /, start: Any = 0) -> Any:
+    recorder = calls.recorder
+    if isinstance(iterable, Collected):
+        if iterable.kinds == [None] or len(iterable.kinds) > 1:
+            return _sum(calls, iterable.array(), start)
+        kind = type(iterable.kinds[0](0) + (start if not is_traced(start) else 0))
+        return calls.number(total, (iterable.array(), start), kind)
+    if isinstance(iterable, Array):
+        if len(iterable.spec.shape) == 1 and not is_traced(start):
+            kind = (np.empty((), iterable.spec.dtype)[()] + start).dtype
+            return calls.number(sum, (iterable, start) if start != 0 else (iterable,), kind)
+        return recorder.operate(operator.add, start, recorder.numpy.function(np.sum, (iterable,), {"axis": 0}))
+    total = start
+    for item in iterable:
+        total = total + item
+    return total
+
+
+@python(len)
+def _len(calls: PythonCalls, x: Any) -> Any:
+    if isinstance(x, Items):
+        return x.length
+    if isinstance(x, Array):
+        if not x.spec.shape:
+            raise TypeError("len() of unsized object")
+        return x.shape[0]
+    return len(x)
+
+
+@python(round)
+def _round(calls: PythonCalls, x: Any, ndigits: Any = None) -> Any:
+    if isinstance(x, Array):
+        return calls.recorder.numpy.function(np.round, (x, ndigits or 0), {})
+    if ndigits is None:
+        return x if x.kind is int else calls.number(round, (x,), int)
+    return calls.number(round, (x, ndigits), x.kind)
+
+
+def _conversion(kind: Any) -> Callable[..., Any]:
+    def handler(calls: PythonCalls, x: Any = 0, *rest: Any) -> Any:
+        if isinstance(x, Scalar) and x.kind is kind and not rest:
+            return x
+        if isinstance(x, Array):
+            if kind is bool and not calls.recorder.branches and len(x.spec.shape):
+                return calls.recorder.decide(x)
+            x = calls.recorder.numpy.item(x) if not x.spec.shape else x
+        if isinstance(x, Scalar) and x.kind in (int, bool) and kind is bool and x.hint is not None:
+            return x != 0 if x.kind is int else x
+        return calls.number(kind, (x, *rest), kind)
+
+    return handler
+
+
+for _kind in (int, float, bool, complex):
+    PYTHON[_kind] = _conversion(_kind)
+
+
+@python(range)
+def _range(calls: PythonCalls, *bounds: Any) -> RangeItems:
+    return RangeItems.of(calls.recorder, *bounds)
+
+
+def _parts(calls: PythonCalls, iterables: Any) -> list[Items] | None:
+    found = [items_of(calls.recorder, iterable) for iterable in iterables]
+    return None if any(part is None for part in found) else found  # type: ignore[return-value]  # none of them is None
+
+
+@python(zip)
+def _zip(calls: PythonCalls, *iterables: Any, strict: bool = False) -> Any:
+    parts = _parts(calls, iterables)
+    return zip(*iterables, strict=strict) if parts is None else ZipItems(calls.recorder, parts, strict)
+
+
+@python(enumerate)
+def _enumerate(calls: PythonCalls, iterable: Any, start: Any = 0) -> Any:
+    parts = _parts(calls, [iterable])
+    return enumerate(iterable, start) if parts is None else EnumerateItems(calls.recorder, parts[0], start)
+
+
+@python(reversed)
+def _reversed(calls: PythonCalls, sequence: Any) -> Any:
+    parts = _parts(calls, [sequence])
+    return reversed(sequence) if parts is None else ReversedItems(calls.recorder, parts[0])
+
+
+def _truth_of_all(function: Any, combine: str) -> Callable[..., Any]:
+    def handler(calls: PythonCalls, iterable: Any) -> Any:
+        if isinstance(iterable, Collected):
+            iterable = iterable.array()
+        if isinstance(iterable, Array):
+            return calls.number(function, (iterable,), bool)
+        result: Any = function is all
+        for item in iterable:
+            value = calls.call(bool, (item,), {})
+            result = getattr(calls, combine)(result, value) if is_traced(result) or is_traced(value) else value
+            if not is_traced(result) and bool(result) is (function is any):
+                return result
+        return result
+
+    return handler
+
+
+PYTHON[any], PYTHON[all] = _truth_of_all(any, "either"), _truth_of_all(all, "both")
+
+
+@python(isinstance)
+def _isinstance(calls: PythonCalls, x: Any, classes: Any) -> bool:
+    return issubclass(python_class(x), classes) if isinstance(x, Traced) else isinstance(x, classes)
+
+
+def python_class(value: Any) -> type:
+    """The class of what a traced value stands for."""
+    if isinstance(value, Scalar):
+        return value.kind if isinstance(value.kind, type) else value.kind.type
+    if isinstance(value, Array):
+        from weft.autograd import Tensor
+
+        return Tensor if getattr(type(value), "_is_tensor", False) else np.ndarray
+    return object
+
+
+@python(type)
+def _type(calls: PythonCalls, x: Any, *rest: Any) -> Any:
+    return type(x, *rest) if rest else python_class(x) if isinstance(x, Traced) else type(x)
+
+
+@python(pow)
+def _pow(calls: PythonCalls, base: Any, exp: Any, mod: Any = None) -> Any:
+    return base**exp if mod is None else calls.number(pow, (base, exp, mod), int)
+
+
+@python(divmod)
+def _divmod(calls: PythonCalls, a: Any, b: Any) -> Any:
+    return a // b, a % b
+
+
+@python(map)
+def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
+    rows = zip(*(list(iterable) for iterable in iterables), strict=False)
+    return iter([calls.recorder.run(function, row, {}) for row in rows])
+
+
+@python(sorted)
+def _sorted(calls: PythonCalls, iterable: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    if not isinstance(iterable, Array) or key is not None:
+        calls.recorder.refuse("sorted() of traced values", help="use np.sort or np.argsort of an array")
+    rows = list(calls.recorder.items(calls.recorder.numpy.function(np.sort, (iterable,), {})))
+    return rows[::-1] if reverse else rows
+
+
+@python(functools.reduce)
+def _reduce(calls: PythonCalls, function: Any, iterable: Any, *initial: Any) -> Any:
+    items = list(iterable)
+    total = initial[0] if initial else items.pop(0)
+    for item in items:
+        total = calls.recorder.run(function, (total, item), {})
+    return total
+
+
+@python(print)
+def _print(calls: PythonCalls, *args: Any, **kwargs: Any) -> None:
+    calls.recorder.create(print, args, kwargs, None)
+
+
+for _function in (str, repr, format):
+
+    def _as_text(calls: Any, *args: Any, _target: Any = _function) -> Any:
+        return calls.recorder.wrap(calls.recorder.create(_target, args, {}, str), str)
+
+    PYTHON[_function] = _as_text
+
+
+for _function in _OPERATORS:
+
+    def _operator(calls: Any, *args: Any, _target: Any = _function) -> Any:
+        if _target is operator.getitem:
+            return calls.recorder.run_getitem(*args)
+        return _target(*args)
+
+    PYTHON.setdefault(_function, _operator)

@@ -1,0 +1,80 @@
+"""What a captured program reads from outside: globals, variables of functions around it, attributes of objects.
+
+Arrays become constants of the graph, which reads them as they are when it runs. Everything else counts as it was at
+capture; what was read is noted, so that a compiled function can tell whether it still holds.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft._module import Module
+from weft.autograd import Tensor
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_DATA = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
+class OuterReads:
+    """The reads of one capture."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.names: dict[tuple[int, str], tuple[Any, str, Any]] = {}  # (where, name, what was read)
+        self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+
+    def name(self, space: Any, name: str, value: Any) -> Any:
+        """A variable from outside; `space` is the dict or the cell it lives in."""
+        self.names.setdefault((id(space), name), (space, name, snapshot(value)))
+        return self._value(value)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        value = getattr(owner, name)
+        if isinstance(owner, types.ModuleType):
+            return self._value(value) if isinstance(value, (np.ndarray, Tensor)) else value
+        if not self._made(owner) and (isinstance(value, (*_DATA, *_CONTAINERS, np.ndarray, Tensor, Module))):
+            self.attributes.setdefault((id(owner), name), (owner, name, snapshot(value)))
+        return self._value(value)
+
+    def _made(self, owner: Any) -> bool:
+        region: Any = self.recorder.region
+        while region is not None:
+            if id(owner) in region.made:
+                return True
+            region = region.parent
+        return False
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, (np.ndarray, Tensor)):
+            return self.recorder.constant(value)
+        return value
+
+
+def snapshot(value: Any) -> Any:
+    """What a later read is compared with: data by value and type, all else by identity."""
+    if isinstance(value, _DATA):
+        return ("data", type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value)
+    if isinstance(value, (list, tuple)):
+        return ("items", type(value), tuple(snapshot(part) for part in value))
+    if isinstance(value, dict):
+        return ("dict", tuple((key, snapshot(part)) for key, part in value.items()))
+    if isinstance(value, (set, frozenset)):
+        return ("set", frozenset(value))
+    return ("same", value)
+
+
+def unchanged(value: Any, was: Any) -> bool:
+    """Whether a value still is what a snapshot says."""
+    kind = was[0]
+    if kind == "same":
+        return value is was[1]
+    if kind == "data":
+        return type(value) is was[1] and (repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2])
+    return bool(snapshot(value) == was)

@@ -1,0 +1,503 @@
+"""`Recorder`: turns what happens to traced values into typed nodes, in the region now being written."""
+
+from __future__ import annotations
+
+import enum
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft import _where
+from weft.autograd import Tensor
+from weft.capture._iterables import Collected
+from weft.capture._reads import OuterReads
+from weft.capture._region import Buffer, Region
+from weft.capture._running import Running
+from weft.capture._sizes import abstract_key
+from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
+from weft.capture._views import VIEWS, Step, is_basic, step_for_key
+from weft.errors import CaptureError, TraceError
+from weft.graph import Graph, Node
+from weft.ops import Op, Spec
+from weft.ops._dim import Dim, Sizes, unknown_sizes
+from weft.ops._op import op_of
+from weft.ops.dtypes import astype
+from weft.ops.indexing import getitem as getitem_op
+from weft.ops.indexing import index_update
+from weft.random import Generator
+
+REPRESENTATIVES: dict[type, Any] = {bool: True, int: 1, float: 0.5, complex: 1j}
+_RELATIONS = {
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.gt: ">",
+    operator.ge: ">=",
+}
+_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+_INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod})
+_CONSTANTS = (int, float, complex, str, bytes, type(None), type(...), type, np.generic, np.dtype, range, enum.Enum)
+_KEPT = (*_CONSTANTS, Op, Spec, Generator, Graph)
+# Results of no dimensions that are arrays all the same; what other ops give is a scalar of NumPy's.
+_ARRAYS_OF_NO_DIMENSIONS = frozenset(
+    {
+        *("asarray", "astype", "broadcast_to", "empty", "empty_like", "expand_dims", "full", "full_like", "ones"),
+        *("ones_like", "reshape", "squeeze", "where", "zeros", "zeros_like", "permute_dims", "index_update"),
+    }
+)
+
+
+class Recorder(Running):
+    """Records one capture. `branches` says whether control flow on traced values is captured, or refused."""
+
+    def __init__(self, *, branches: bool, boundary: FrameType | None = None) -> None:
+        from weft.capture._numpy_calls import NumpyCalls
+        from weft.capture._python_calls import PythonCalls
+
+        self.root = self.region = Region()
+        self.sizes = Sizes()
+        self.branches = branches
+        self.boundary = boundary
+        self.numpy = NumpyCalls(self)
+        self.python = PythonCalls(self)
+        self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
+        self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
+        self.layouts: set[str] = set()  # inputs whose order in memory mattered
+        self.python_effects = 0  # how often objects of Python's were changed
+        self.trying = 0  # how many `try` statements with handlers the program is inside of
+        self.refused: CaptureError | None = None  # the first refusal, in case the program catches it
+        self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
+        self.named: set[Node] = set()  # nodes that have the name of a variable of the program
+        self.reads = OuterReads(self)
+        self.start: Any = None  # where the captured function begins
+        self.named_sizes: dict[Any, Any] = {}
+        self.mask_sizes: dict[Node, Any] = {}  # mask → how many elements it selects
+
+    # Nodes
+
+    def create(
+        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any, name: str | None = None
+    ) -> Node:
+        """A call in the present region, with its type and its place in the program."""
+        if self.trying:
+            self.refuse(
+                f"{_called(target)} inside a `try` with handlers: whether it raises is known only when the graph runs",
+                help="move it out of the try, or test for the case before: if ...:",
+            )
+        graph = self.region.graph
+        node_args = tuple([self.arg(a) for a in args])
+        node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
+        node = graph.create_node("call_function", target, node_args, node_kwargs, name)
+        node._position = self.position(sys._getframe(1))
+        node._meta = {"type": type_}
+        return node
+
+    def position(self, frame: FrameType | None = None) -> Any:
+        return _where.capture(frame or sys._getframe(1), self.boundary, None)
+
+    def arg(self, value: Any) -> Any:
+        """What a value is as an argument of a node."""
+        if isinstance(value, Traced):
+            return value.node
+        kind = type(value)
+        if kind is tuple or kind is list:
+            parts = [self.arg(part) for part in value]
+            return tuple(parts) if kind is tuple else parts
+        if isinstance(value, (np.ndarray, Tensor)):
+            return self.constant(value).node
+        if isinstance(value, _KEPT) or isinstance(value, Node) or callable(value):
+            return value
+        if kind is dict:
+            return {key: self.arg(part) for key, part in value.items()}
+        if kind is slice:
+            return slice(self.arg(value.start), self.arg(value.stop), self.arg(value.step))
+        if isinstance(value, Dim):
+            return self.size_node(value)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return kind(*(self.arg(part) for part in value))
+        if isinstance(value, Undefined):
+            self.undefined(value)
+        if isinstance(value, Collected):
+            return value.as_list()
+        self.refuse(
+            f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
+            help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
+        )
+
+    def wrap(self, node: Node, type_: Any, *, array: bool = False, tensor: bool = False) -> Any:
+        """The traced value of a node of this type: a scalar, an array in a buffer of its own, a container of them."""
+        if isinstance(type_, Spec):
+            self.bind_sizes(node, type_)
+            if not type_.shape and not array and not tensor:
+                return Scalar(self, type_.dtype, node)
+            buffer = Buffer(type_, node.name)
+            self.region.make(buffer, node)
+            return self.array_class(tensor)(self, buffer, (), type_)
+        if isinstance(type_, type) and type_ in REPRESENTATIVES:
+            return Scalar(self, type_, node)
+        if isinstance(type_, (tuple, list)):
+            parts = [self._item(node, k, part, array, tensor) for k, part in enumerate(type_)]
+            return type(type_)(*parts) if hasattr(type_, "_fields") else type(type_)(parts)
+        if isinstance(type_, dict):
+            return {key: self._item(node, key, part, array, tensor) for key, part in type_.items()}
+        return Opaque(self, node, type_)
+
+    def _item(self, node: Node, key: Any, type_: Any, array: bool, tensor: bool) -> Any:
+        item = self.create(operator.getitem, (node, key), {}, type_)
+        value = self.wrap(item, type_, array=array, tensor=tensor)
+        return value
+
+    def array_class(self, tensor: bool) -> type[Array]:
+        if not tensor:
+            return Array
+        from weft.capture._tensor_values import TensorArray
+
+        return TensorArray
+
+    def constant(self, value: Any) -> Array:
+        """The traced value of an array the program closes over; the graph reads the array itself, not a copy."""
+        known = self.constants.get(id(value))
+        if known is None:
+            graph = self.root.graph
+            path = f"_constant{len(self.constants)}"
+            graph.constants[path] = value
+            node = graph.create_node("get_attr", path, (), {})
+            node._position = self.position()
+            spec = Spec(value.shape, value.dtype)
+            node._meta = {"type": spec}
+            buffer = Buffer(spec, path, node, layout=_contiguous(value))
+            self.root.make(buffer, node)
+            made = self.array_class(isinstance(value, Tensor))(self, buffer, (), spec)
+            known = self.constants[id(value)] = (value, made)
+        return known[1]  # type: ignore[no-any-return]  # the second of the pair is the Array
+
+    # Calls
+
+    def call_op(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = None) -> Any:
+        """Record a call of an op, under its own name or that of a function that means the same."""
+        if not isinstance(op, Op):
+            return self.opaque(op, args, kwargs)
+        arguments = op.bind(args, kwargs)
+        names = op.__signature__.parameters
+        rules = [
+            self.abstract(value) if name in op.arrays else self.structural(value)
+            for name, value in zip(names, arguments, strict=True)
+        ]
+        with unknown_sizes(self.sizes):
+            type_ = op.infer(*rules)
+        tensor = any(map(_is_tensor, arguments))
+        if op.name in VIEWS and isinstance(arguments[0], Array):
+            made = VIEWS[op.name](self, arguments, type_)
+            if made is not None:
+                return made
+        node = self.create(target or op, args, kwargs, type_)
+        return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor)
+
+    def abstract(self, value: Any) -> Any:
+        """What a shape rule is given for an array: its Spec, or a number of the same type where it is Python's own."""
+        if isinstance(value, Array):
+            return value.spec
+        if isinstance(value, Scalar):
+            return REPRESENTATIVES[value.kind] if isinstance(value.kind, type) else value.spec
+        if isinstance(value, (np.ndarray, Tensor)):
+            return Spec(value.shape, value.dtype)
+        if isinstance(value, (tuple, list)):
+            return type(value)([self.abstract(part) for part in value])
+        return value
+
+    def structural(self, value: Any) -> Any:
+        """What a shape rule is given for any other parameter: sizes stay symbolic."""
+        if isinstance(value, Scalar):
+            return self.dim(value) if value.kind is int else value.spec
+        if isinstance(value, Array):
+            return value.spec
+        if isinstance(value, (tuple, list)):
+            return type(value)([self.structural(part) for part in value])
+        if isinstance(value, slice):
+            return slice(self.structural(value.start), self.structural(value.stop), self.structural(value.step))
+        return value
+
+    def operate(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Record an operator of Python's."""
+        if any(isinstance(a, Opaque) for a in args):
+            return self.opaque(function, args, {})
+        if all(_is_number(a) for a in args):
+            return self._number(function, args)
+        op = op_of(function)
+        assert op is not None
+        if any(isinstance(a, (str, list, tuple, dict)) for a in args) and not all(map(_is_numeric, args)):
+            return NotImplemented
+        return self.call_op(op, args, {}, function)
+
+    def _number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """An operator between numbers, at least one of them traced and all Python's own."""
+        if function in _INTEGER_ARITHMETIC and all(_kind(a) is int for a in args):
+            dims = [self.dim(a) if isinstance(a, Scalar) else a for a in args]
+            if function not in (operator.floordiv, operator.mod) or (isinstance(dims[1], int) and dims[1]):
+                return self.integer(function(*dims))
+        if function in (operator.pos, operator.neg) and _kind(args[0]) is int:
+            return self.integer(function(self.dim(args[0])))
+        result = function(*(REPRESENTATIVES[a.kind] if isinstance(a, Scalar) else a for a in args))
+        kind = type(result)
+        hint = self._hint(function, args)
+        relation = None
+        if function in COMPARISONS.values() and all(_kind(a) in (int, bool) for a in args):
+            relation = (_RELATIONS[function], *(self.dim(a) if isinstance(a, Scalar) else int(a) for a in args))
+        node = self.create(function, args, {}, kind)
+        return Scalar(self, kind, node, hint=hint, relation=relation if hint is not None else None)
+
+    @staticmethod
+    def _hint(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        hints = [a.hint if isinstance(a, Scalar) else a for a in args]
+        if any(hint is None for hint in hints):
+            return None
+        try:
+            return function(*hints)
+        except Exception:  # a division by zero and the like: it happens, or not, when the graph runs
+            return None
+
+    def opaque(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record a call of a function marked with weft.wrap: it runs as Python when the graph runs."""
+        return self.wrap(self.create(function, args, kwargs, None), None)
+
+    # Memory
+
+    def read(self, array: Array) -> Node:
+        """The node of what an array holds now."""
+        region = self.region
+        node = region.read(array.buffer)
+        if not array.path:
+            return node
+        cache = region.views.setdefault(array.buffer, {})
+        for n, step in enumerate(array.path, 1):
+            prefix = array.path[:n]
+            found = cache.get(prefix)
+            if found is None:
+                found = cache[prefix] = step.apply(self, node)
+            node = found
+        return node
+
+    def store(self, array: Array, value: Node) -> None:
+        """Write a whole array: what shares its memory changes too."""
+        region, path = self.region, array.path
+        contents = [region.read(array.buffer)]
+        for n in range(1, len(path)):
+            contents.append(self.read(Array(self, array.buffer, path[:n], array.spec)))
+        new = value
+        for step, content in zip(reversed(path), reversed(contents), strict=False):
+            new = step.put(self, content, new)
+        region.write(array.buffer, new)
+        if path:
+            region.views[array.buffer] = {path: value}
+
+    def view(self, array: Array, step: Step, spec: Spec) -> Array:
+        """An array that shares the memory of another."""
+        return type(array)(self, array.buffer, (*array.path, step), spec)
+
+    def getitem(self, value: Any, key: Any) -> Any:
+        """`value[key]`."""
+        spec: Spec = value.spec
+        with unknown_sizes(self.sizes):
+            type_ = getitem_op.infer(spec, abstract_key(self, key))
+        mask = key.node if isinstance(key, Array) and key.spec.dtype.kind == "b" else None
+        if mask is not None:
+            size = self.mask_sizes.setdefault(mask, type_.shape[0])
+            type_ = Spec((size, *type_.shape[1:]), type_.dtype)
+        if is_basic(key) and isinstance(value, Array):
+            if not type_.shape and not _has_ellipsis(key) and not _is_tensor(value):
+                return Scalar(self, type_.dtype, self.create(operator.getitem, (value, key), {}, type_))
+            return self.view(value, step_for_key(key), type_)
+        node = self.create(operator.getitem, (value, key), {}, type_)
+        return self.wrap(node, type_, tensor=_is_tensor(value))
+
+    def setitem(self, array: Array, key: Any, value: Any) -> None:
+        """`array[key] = value`."""
+        if isinstance(value, (list, tuple)):
+            value = self.numpy.function(np.asarray, (value,), {})
+        with unknown_sizes(self.sizes):
+            index_update.infer(array.spec, abstract_key(self, key), self.abstract(value))
+        node = self.create(index_update, (array, key, value), {}, Spec(array.spec.shape, array.spec.dtype))
+        self.store(array, node)
+
+    def update(self, array: Array, function: Callable[..., Any], other: Any) -> Array:
+        """`array += other` and its kin: the array itself changes."""
+        op = op_of(function)
+        assert op is not None
+        with unknown_sizes(self.sizes):
+            type_ = op.infer(array.spec, self.abstract(other))
+        self.check_cast(function, array, other)
+        self.store(array, self.fitted(self.create(function, (array, other), {}, type_), type_, array))
+        return array
+
+    def fitted(self, node: Node, type_: Spec, array: Array) -> Node:
+        """A result brought to the dtype and shape of the array it is written into."""
+        if type_.dtype != array.spec.dtype:
+            type_ = Spec(type_.shape, array.spec.dtype)
+            node = self.create(astype, (node, array.spec.dtype), {}, type_)
+        if len(type_.shape) != len(array.spec.shape) or any(
+            a != b for a, b in zip(type_.shape, array.spec.shape, strict=True)
+        ):
+            if len(type_.shape) > len(array.spec.shape):
+                raise ValueError(f"non-broadcastable output operand with shape {array.spec.shape}")
+            node = self.create(index_update, (array, ..., node), {}, array.spec)
+        return node
+
+    def check_cast(self, function: Any, array: Array, other: Any) -> None:
+        """Raise what NumPy raises where the result does not fit the dtype of the array written."""
+        empty = np.empty((0,), array.spec.dtype)
+        spec = self.abstract(other)
+        value = np.empty((0,), spec.dtype) if isinstance(spec, Spec) else spec
+        in_place = getattr(operator, f"i{function.__name__.rstrip('_')}")
+        if function is not operator.matmul:
+            in_place(empty, value)
+
+    def set_shape(self, array: Array, shape: Any) -> None:
+        """`array.shape = shape`: the array object itself changes."""
+        made = self.numpy.function(np.reshape, (array, shape), {})
+        array.path, array.spec = made.path, made.spec
+        if made.buffer is not array.buffer:
+            self.refuse(
+                "assigning .shape of an array whose elements do not lie in order",
+                help="assign the result of reshape: a = a.reshape(shape)",
+            )
+
+    def part(self, value: Any, name: str) -> Any:
+        """`value.real` or `value.imag`."""
+        return self.numpy.function(getattr(np, name), (value,), {})
+
+    def items(self, array: Array) -> Iterator[Any]:
+        """The items of an array, as many as its first dimension says."""
+        if not array.spec.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self.getitem(array, k) for k in range(self.known_size(array.spec.shape[0], "a loop over it"))])
+
+    # Decisions
+
+    def refuse(self, message: str, *, help: str | None = None, error: type[TraceError] = CaptureError) -> NoReturn:
+        """Raise the error that says what cannot be captured, where, and what to write instead."""
+        made = error(message, where=_where.user_line(), help=help)
+        if self.refused is None and isinstance(made, CaptureError):
+            self.refused = made
+        raise made
+
+    def refuse_value(self, value: Traced, what: str) -> NoReturn:
+        self.refuse(
+            f"{what} needs the value of {value!r}, which is known only when the graph runs",
+            help="compute with it as it is, or mark the function that needs the value with weft.wrap",
+        )
+
+    def goes_by(self, test: Any) -> bool:
+        """Whether the program branches on a number known in this call, under a guard: sizes and integers do."""
+        return self.can_decide(test) and (test.relation is not None or test.dim is not None)
+
+    def truth(self, value: Any) -> Any:
+        """A traced value as a truth value."""
+        if isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_):
+            return value
+        return self.python.call(bool, (value,), {}) if not isinstance(value, Opaque) else self.opaque(bool, (value,), {})
+
+    def negation(self, value: Any) -> Any:
+        """`not value`."""
+        if isinstance(value, Scalar) and value.relation is not None:
+            relation = (_OPPOSITE[value.relation[0]], *value.relation[1:])
+            node = self.create(operator.not_, (value,), {}, bool)
+            return Scalar(self, bool, node, hint=not value.hint, relation=relation)
+        truth = self.truth(value)
+        hint = None if not isinstance(value, Scalar) or value.hint is None else not value.hint
+        return Scalar(self, bool, self.create(operator.not_, (truth,), {}, bool), hint=hint)
+
+    def refuse_branch(self, value: Any) -> NoReturn:
+        self.refuse(
+            "a branch on a traced value: its value is known only when the graph runs",
+            help="weft.script and weft.compile capture both sides; or choose with np.where(condition, a, b)",
+            error=CaptureError,
+        )
+
+    def refuse_loop(self) -> NoReturn:
+        self.refuse(
+            "a loop whose number of steps is traced",
+            help="weft.script and weft.compile capture it as a loop; or fix the number",
+        )
+
+    def outer_value(self, space: Any, name: str, value: Any) -> Any:
+        """A global or a variable of a function around: arrays become constants of the graph, the rest is noted."""
+        return self.reads.name(space, name, value)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """An attribute of an object of Python's."""
+        return self.reads.attribute(owner, name)
+
+    def opaque_member(self, value: Opaque, name: str) -> Any:
+        """An attribute of a value of unknown type."""
+        return self.opaque(getattr, (value, name), {})
+
+    def control(self, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of weft.cond, weft.while_loop and their kin on traced values."""
+        from weft.capture._primitives import record
+
+        return record(self, primitive, args, kwargs)
+
+    def undefined(self, value: Undefined) -> NoReturn:
+        """Raise the error of reading a variable that has no value."""
+        if value.why is None:
+            raise UnboundLocalError(f"cannot access local variable '{value.name}' where it is not associated with a value")
+        self.refuse(value.why, help=f"assign {value.name} before, or on every path")
+
+
+class Opaque(Traced):
+    """A value of unknown type, given by a wrapped function: it can be passed on and returned."""
+
+    __slots__ = ("_node", "type")
+
+    def __init__(self, recorder: Recorder, node: Node, type_: Any) -> None:
+        self.recorder = recorder
+        self._node = node
+        self.type = type_
+
+    @property
+    def node(self) -> Node:
+        return self.recorder.region.lift(self._node)
+
+    def __repr__(self) -> str:
+        return f"<traced {self._node.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.recorder.numpy.opaque_attribute(self, name)
+
+
+def _kind(value: Any) -> Any:
+    return value.kind if isinstance(value, Scalar) else type(value)
+
+
+def _is_number(value: Any) -> bool:
+    return (isinstance(value, Scalar) and value.python) or type(value) in REPRESENTATIVES
+
+
+def _is_numeric(value: Any) -> bool:
+    return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor, list, tuple))
+
+
+def _is_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_tensor, value))
+    return isinstance(value, Tensor) or getattr(type(value), "_is_tensor", False)
+
+
+def _has_ellipsis(key: Any) -> bool:
+    return key is ... or (isinstance(key, tuple) and any(part is ... for part in key))
+
+
+def _called(target: Any) -> str:
+    return f"{getattr(target, '__name__', target)}()"
+
+
+def _contiguous(value: Any) -> Any:
+    flags = getattr(value, "flags", None)
+    return True if flags is None else bool(flags.c_contiguous)

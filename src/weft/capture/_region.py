@@ -1,0 +1,160 @@
+"""Regions: the graph now being written, and those around it; and buffers, the memory a program writes into.
+
+A branch or a loop body is captured into a graph of its own. What it reads from outside becomes a placeholder there and
+an operand of the control-flow node. Nodes are pure, so a write gives the buffer a new value: each region knows the
+present value of the buffers it has read or written, and a region that ends hands its writes to the one around it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import _where
+from weft.errors import CaptureError
+from weft.graph import Graph, Node
+from weft.ops import Spec
+
+
+class Buffer:
+    """A block of memory that arrays of the program share. What it holds is known to regions only.
+
+    `target` is the placeholder or get_attr node of a buffer that belongs to the caller, None for one made here.
+    `stale` says why it can no longer be read, where that is so. `maybe` names the buffers of which this may be one
+    where a branch chose between them; those have it among their `shadows`. Neither may then be written any more.
+    """
+
+    __slots__ = ("__weakref__", "layout", "maybe", "name", "shadows", "spec", "stale", "target")
+
+    def __init__(self, spec: Spec, name: str, target: Node | None = None, layout: Any = None) -> None:
+        self.spec = spec
+        self.name = name
+        self.target = target
+        self.layout = layout
+        self.stale: str | None = None
+        self.maybe: tuple[str, ...] = ()
+        self.shadows: list[Buffer] = []
+
+
+class Region:
+    """A graph under construction."""
+
+    def __init__(self, parent: Region | None = None, *, virtual: bool = False) -> None:
+        self.graph = Graph()
+        self.parent = parent
+        self.virtual = virtual  # whether it holds placeholders only: those that the parts of a loop share
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.inputs: dict[Node, Node] = {}  # node of the region around → placeholder here
+        self.entered: dict[Buffer, Node] = {}  # buffer from outside → placeholder of what it held on entry
+        self.held: dict[Buffer, Node] = {}  # buffer → its present value
+        self.written: dict[Buffer, None] = {}  # buffers from outside that were written here
+        self.views: dict[Buffer, dict[Any, Node]] = {}  # parts of buffers read since they were last written
+        self.sizes: dict[Any, Node] = {}
+        self.made: set[int] = set()  # ids of containers made here, which code of this region may change
+        self.kept: list[Any] = []  # what those ids belong to, so that they stay theirs
+        self.failed: Node | None = None  # the node that raises, where this path ends in one
+
+    # Values
+
+    def lift(self, node: Node) -> Node:
+        """The node by which this region reads a value."""
+        if node.graph is self.graph:
+            return node
+        known = self.inputs.get(node)
+        if known is not None:
+            return known
+        if self.parent is None:
+            raise CaptureError(
+                f"{node.name} was computed in a branch or loop that has ended, or in another capture",
+                where=_where.user_line(),
+                help="assign it to a variable on every path, or pass it as an argument",
+            )
+        outer = self.parent.lift(node)
+        known = self.inputs.get(outer)
+        if known is None:
+            known = self.inputs[outer] = self.placeholder(outer.name, outer)
+        return known
+
+    def placeholder(self, name: str, like: Node | None = None) -> Node:
+        """A new input of this region's graph, with the type and place of another node."""
+        node = self.graph.placeholder(name)
+        node.target = node.name
+        if like is not None:
+            node._position = like._position
+            if like._meta is not None and "type" in like._meta:
+                node.meta["type"] = like._meta["type"]
+        return node
+
+    # Memory
+
+    def knows(self, buffer: Buffer) -> bool:
+        """Whether the buffer exists here or in a region around."""
+        region: Region | None = self
+        while region is not None:
+            if buffer in region.held:
+                return True
+            region = region.parent
+        return False
+
+    def read(self, buffer: Buffer) -> Node:
+        """The node of what a buffer holds now."""
+        node = self.held.get(buffer)
+        if node is not None and buffer.stale is None:
+            return node
+        if buffer.stale is not None or self.parent is None:
+            raise CaptureError(
+                buffer.stale or f"{buffer.name} was made in a branch or loop that has ended, or in another capture",
+                where=_where.user_line(),
+                help="assign it to a variable on every path, or copy it: b = a.copy()",
+            )
+        outer = self.parent.read(buffer)
+        node = self.placeholder(buffer.name, outer)
+        self.entered[buffer] = self.held[buffer] = node
+        return node
+
+    def write(self, buffer: Buffer, node: Node) -> None:
+        """Let a buffer hold another value from now on."""
+        if buffer.maybe:
+            raise CaptureError(
+                f"a write to {buffer.name}, which is {' or '.join(buffer.maybe)} depending on a branch",
+                where=_where.user_line(),
+                help=f"write on each side of the branch, or copy it first: {buffer.name} = {buffer.name}.copy()",
+            )
+        for shadow in buffer.shadows:
+            shadow.stale = f"{buffer.name} was written after a branch made {shadow.name} that array or another"
+        if buffer not in self.held:
+            self.read(buffer)
+        self.held[buffer] = node
+        self.views.pop(buffer, None)
+        if buffer in self.entered:
+            self.written[buffer] = None
+
+    def make(self, buffer: Buffer, node: Node) -> None:
+        """Take up a buffer made here."""
+        self.held[buffer] = node
+
+    # Going back
+
+    def mark(self) -> tuple[Any, ...]:
+        """What is needed to take back everything recorded from now on."""
+        return (self.graph._root._prev, dict(self.held), dict(self.written), dict(self.sizes))
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """Take back everything recorded since a mark; constants stay."""
+        last, held, written, sizes = mark
+        for node in reversed(self.graph.nodes):
+            if node is last:
+                break
+            if node.op not in ("get_attr", "placeholder"):
+                self.graph.erase_node(node)
+        kept = {buffer: node for buffer, node in self.held.items() if buffer not in held and buffer.target is not None}
+        entered = {buffer: node for buffer, node in self.entered.items() if buffer not in held}
+        self.held, self.written = {**held, **kept, **entered}, written
+        self.sizes = {key: node for key, node in self.sizes.items() if key in sizes or not getattr(node, "_erased", False)}
+        self.views.clear()
+        self.failed = None
+
+    # The end
+
+    def operands(self) -> dict[Node | Buffer, Node]:
+        """What this region reads of the one around it, nodes and buffers, each with its placeholder."""
+        return {**self.inputs, **self.entered}

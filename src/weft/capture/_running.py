@@ -1,0 +1,414 @@
+"""How a captured program calls functions: its own are converted and captured, others have a rule or are refused."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft._module import Module
+from weft.autograd import Tensor
+from weft.capture._convert import convert, is_converted
+from weft.capture._iterables import Items
+from weft.capture._numpy_calls import SPECIAL, BoundMethod
+from weft.capture._numpy_special import traced_in
+from weft.capture._region import Region
+from weft.capture._sizes import SizeNodes, rename
+from weft.capture._values import Array, Scalar, Traced
+from weft.capture._wrap import is_wrapped
+from weft.errors import CaptureError
+from weft.graph._control import CONTROL
+from weft.ops import Op
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_CREATION = frozenset(
+    {
+        *(np.zeros, np.ones, np.empty, np.full, np.arange, np.linspace, np.eye, np.identity, np.array, np.asarray),
+        *(np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.ndarray, np.copy, np.tri, np.diag, np.indices),
+        *(np.fromfunction, np.meshgrid, np.logspace, np.geomspace),
+    }
+)
+_DEPTH = 400  # calls within calls: a program that recurses on a traced value never ends
+
+
+class Running(SizeNodes):
+    """The part of a recorder that runs functions."""
+
+    depth = 0
+
+    def run(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`function(*args, **kwargs)` in a captured program."""
+        if isinstance(function, (BoundMethod, Op)):
+            return function(*args, **kwargs)
+        if isinstance(function, types.FunctionType):
+            if is_converted(function):
+                return self._deeper(function, args, kwargs)
+            return self.run_function(function, args, kwargs)
+        if isinstance(function, types.MethodType):
+            return self.run(function.__func__, (function.__self__, *args), kwargs)
+        if self._is_numpy(function):
+            return self.run_numpy(function, args, kwargs)
+        if isinstance(function, functools.partial):
+            return self.run(function.func, (*function.args, *args), {**function.keywords, **kwargs})
+        if function is print:
+            self.create(print, args, kwargs, None)
+            return None
+        if self.python.has_rule(function):
+            return self.python.call(function, args, kwargs)
+        if isinstance(function, Module):
+            return self.run_module(function, args, kwargs)
+        original = getattr(function, "__weft_original__", None)
+        if original is not None:
+            return self.run(original, args, kwargs)
+        return self.run_other(function, args, kwargs)
+
+    def _deeper(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.depth > _DEPTH:
+            self.refuse(
+                f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
+                help="write it as a loop",
+            )
+        self.depth += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self.depth -= 1
+
+    def run_function(self: Recorder, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if is_wrapped(function):
+            return self.opaque(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
+        if function in CONTROL or _is_library(function):
+            if function.__module__.startswith("numpy"):
+                return self.run_numpy(function, args, kwargs)
+            return function(*args, **kwargs)
+        if inspect.iscoroutinefunction(function):
+            self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
+        return self._deeper(self.bind(function), args, kwargs)
+
+    def bind(self: Recorder, function: types.FunctionType) -> Any:
+        """A function converted for this capture."""
+        from weft.capture._hooks import Hooks
+
+        known = self.bound.get(function)
+        if known is None:
+            converted = convert(function)
+            hooks = Hooks(self, converted.sites, function.__globals__)
+            known = self.bound[function] = converted.bind(function, hooks)
+        return known
+
+    @staticmethod
+    def _is_numpy(function: Any) -> bool:
+        if isinstance(function, np.ufunc) or function in _classes:
+            return True
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, (np.ufunc, np.ndarray, np.random.Generator, np.random.RandomState)):
+            return True
+        return str(getattr(function, "__module__", None) or "").startswith("numpy")
+
+    def run_numpy(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of NumPy's."""
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, np.ndarray):
+            return self.run(getattr(self.constant(owner), function.__name__), args, kwargs)
+        from weft.capture._draws import draws, run_draw
+
+        if draws(function, owner):
+            return run_draw(self, function, owner, args, kwargs)
+        if isinstance(owner, np.ufunc) and traced_in(args, kwargs):
+            return self.numpy.ufunc(owner, function.__name__, args, kwargs)
+        if not traced_in(args, kwargs):
+            if function in _CREATION:
+                return self.numpy.function(function, args, kwargs)
+            result = function(*args, **kwargs)
+            return self.made_array(function, args, kwargs, result) if _holds_arrays(result) else result
+        if isinstance(function, np.ufunc):
+            return self.numpy.ufunc(function, "__call__", args, kwargs)
+        if isinstance(function, type):
+            return self._numpy_class(function, args, kwargs)
+        return self.numpy.function(function, args, kwargs)
+
+    def made_array(self: Recorder, function: Any, args: Any, kwargs: Any, result: Any) -> Any:
+        """An array that a call of plain values gave: it is made when the graph runs, each time anew."""
+        from weft.graph._shapes import type_of
+
+        if isinstance(result, np.ndarray) and any(result is value for value in args):
+            return self.constant(result)
+        type_ = type_of(result)
+        if not isinstance(result, (np.ndarray, tuple, list)):
+            return result
+        node = self.create(function, args, kwargs, type_)
+        return self.wrap(node, type_, array=True)
+
+    def _numpy_class(self: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`np.float32(x)`, `np.ndarray(shape)`."""
+        if cls in SPECIAL:
+            return SPECIAL[cls](self, *args, **kwargs)
+        if issubclass(cls, np.generic):
+            value = args[0]
+            dtype = np.dtype(cls)
+            if isinstance(value, Array) and value.spec.shape:
+                return self.numpy.function(np.asarray, (value,), {"dtype": dtype})
+            from weft.ops import Spec
+
+            return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
+        self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
+
+    def run_module(self: Recorder, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of an nn.Module: its `forward`, captured."""
+        if module._forward_hooks or module._forward_pre_hooks:
+            self.refuse(f"hooks of {type(module).__name__}", help="remove them, or call what they do in forward")
+        return self.run(module.forward, args, kwargs)
+
+    def run_other(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A builtin, a class, or an object with `__call__`."""
+        if isinstance(function, type):
+            return self._construct(function, args, kwargs)
+        call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
+        if isinstance(call, types.FunctionType) and not _is_library(call):
+            return self.run(call, (function, *args), kwargs)
+        if traced_in(args, kwargs) and isinstance(function, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+            return self._builtin(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    def _builtin(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, (list, tuple, dict, set, str, types.ModuleType)) and not isinstance(owner, types.ModuleType):
+            if isinstance(owner, str) and function.__name__ == "format":
+                return self.wrap(self.create(str.format, (owner, *args), kwargs, str), str)
+            return function(*args, **kwargs)
+        name = f"{getattr(function, '__module__', None) or 'builtins'}.{function.__qualname__}"
+        self.refuse(
+            f"{name} has no rule for traced values and no source to capture",
+            help="mark it with weft.wrap, which then runs as Python when the graph runs",
+        )
+
+    def _construct(self: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An object of a class of the program's own, whose `__init__` is captured."""
+        init = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
+        if cls in (list, tuple, set, dict, frozenset) or issubclass(cls, BaseException):
+            made = cls(*args, **kwargs)
+            self.made(made)
+            return made
+        plain = isinstance(init, types.FunctionType) and not _is_library(init) and cls.__new__ is object.__new__
+        if not plain or type(cls) is not type:
+            made = cls(*args, **kwargs)
+            self.made(made)
+            return made
+        made = cls.__new__(cls)
+        self.made(made)
+        self.run(init, (made, *args), kwargs)
+        return made
+
+    # Objects of Python's
+
+    def made(self: Recorder, value: Any) -> None:
+        """Remember an object as made by the captured program, which may then change it."""
+        if id(value) not in self.region.made:
+            self.region.made.add(id(value))
+            self.region.kept.append(value)
+
+    def change_object(self: Recorder, target: Any, what: str) -> None:
+        """Allow a change of an object made on this path, refuse any other."""
+        self.python_effects += 1
+        if id(target) in self.region.made:
+            return
+        region: Region | None = self.region
+        while region is not None:
+            if id(target) in region.made:
+                self.refuse(
+                    f"a {type(target).__name__} made outside a branch or loop is changed inside it ({what})",
+                    help="use an array of known size and write into it: a[i] = value",
+                )
+            region = region.parent
+        self.refuse(
+            f"{what} changes a {type(target).__name__} that the program did not make itself: "
+            "it would happen once, when the program is captured",
+            help="return the new value, or write into an array",
+        )
+
+    def set_attribute(self: Recorder, target: Any, name: str, value: Any) -> None:
+        self.change_object(target, f".{name} = …")
+        setattr(target, name, value)
+
+    # Regions
+
+    def enter(self: Recorder, parent: Region | None = None) -> Region:
+        """Begin a region inside the present one."""
+        self.region = Region(parent or self.region)
+        return self.region
+
+    def leave(self: Recorder, region: Region) -> None:
+        """Go back to where a region was begun."""
+        parent = region.parent
+        while parent is not None and parent.virtual:
+            parent = parent.parent
+        assert parent is not None
+        self.region = parent
+
+    @contextmanager
+    def within(self: Recorder, region: Region) -> Iterator[None]:
+        """Record into a region that was left already."""
+        present, self.region = self.region, region
+        try:
+            yield
+        finally:
+            self.region = present
+
+    def is_outer(self: Recorder, value: Any, inside: Region | None = None) -> bool:
+        """Whether a value exists in a region, the present one unless given, or in one around it."""
+        if inside is not None:
+            with self.within(inside):
+                return self.is_outer(value)
+        if isinstance(value, Array):
+            scalars = (leaf for step in value.path for leaf in scalars_in(step.args))
+            return self.region.knows(value.buffer) and all(map(self.is_outer, scalars))
+        if isinstance(value, Scalar) and value._node is None:
+            from weft.capture._merge import _visible
+
+            return _visible(value.dim, self.region)
+        region: Region | None = self.region
+        while region is not None:
+            if value._node.graph is region.graph:
+                return True
+            region = region.parent
+        return False
+
+    def attempt_pure(self: Recorder, compute: Callable[[], Any]) -> tuple[Any] | None:
+        """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
+        graph = self.region.graph
+        last = graph._root._prev
+        region = self.enter()
+        try:
+            value = compute()
+        except (Exception, CaptureError):  # whatever happens on this try happens again where it belongs
+            self.refused = None
+            return None
+        finally:
+            self.leave(region)
+        assert graph._root._prev is last or True
+        if not isinstance(value, (Scalar, bool, np.bool_)) or not _is_arithmetic(region):
+            return None
+        return (self.transplant(region, value),)
+
+    def transplant(self: Recorder, region: Region, value: Any) -> Any:
+        """Take over the nodes of a region that was tried into the present one."""
+        copies = {inner: outer_node for outer_node, inner in region.inputs.items()}
+        for node in region.graph.nodes:
+            if node.op != "placeholder":
+                copies[node] = self.region.graph.node_copy(node, copies.__getitem__)
+                copies[node].meta.pop("from", None)
+        if isinstance(value, Scalar) and value._node is not None and value._node in copies:
+            made = Scalar(self, value.kind, copies[value._node], value.dim, value.hint, value.relation)
+            return made
+        return value
+
+    def name(self: Recorder, value: Any, name: str) -> None:
+        """Call the node of a value by the program's variable, where it has no such name yet."""
+        if name.startswith("_weft"):
+            return
+        if isinstance(value, Scalar):
+            value.name = value.name or name
+            node = value._node
+        elif isinstance(value, Array) and not value.path:
+            node = self.region.held.get(value.buffer)
+            if value.buffer.name == getattr(node, "name", None):
+                value.buffer.name = name
+        else:
+            return
+        if node is not None and node.graph is self.region.graph and node not in self.named and node.op != "placeholder":
+            self.named.add(node)
+            if node.name != name:
+                rename(node, name)
+
+    def unpacked(self: Recorder, array: Array, count: int) -> list[Any]:
+        """The items of an array that is unpacked into so many names."""
+        size = array.spec.shape[0]
+        if size != count:
+            many = "too many values to unpack (expected" if size > count else "not enough values to unpack (expected"
+            raise ValueError(f"{many} {count})" if size > count else f"{many} {count}, got {size})")
+        return [self.getitem(array, k) for k in range(count)]
+
+    def run_getitem(self: Recorder, value: Any, key: Any) -> Any:
+        """`value[key]` where the key is traced or the value an array of the caller's."""
+        if isinstance(value, (np.ndarray, Tensor)):
+            return self.constant(value)[key]
+        if isinstance(value, Traced):
+            return value[key]  # type: ignore[index]  # an Array; anything else raises as it should
+        if isinstance(value, Items):
+            return value[key]
+        grid = self.grid(value, key)
+        if grid is not None:
+            return grid
+        if isinstance(value, (list, tuple)) and isinstance(key, Scalar) and key.hint is None:
+            return self.choose(value, key)
+        return value[key]
+
+    def choose(self: Recorder, values: Any, key: Scalar) -> Any:
+        """An item of a plain sequence of numbers or arrays of one type, by a traced place."""
+        try:
+            stacked = self.numpy.function(np.array, (list(values),), {})
+        except CaptureError:
+            raise
+        except Exception:  # not things that an array can hold
+            self.refuse(
+                f"a {type(values).__name__} indexed by a traced value",
+                help="make it an array, or loop over it with `for`",
+            )
+        if all(type(v) in (int, float, bool) for v in values) and len({type(v) for v in values}) == 1:
+            return self.python.call(type(values[0]), (self.getitem(stacked, key),), {})
+        return self.getitem(stacked, key)
+
+    def grid(self: Recorder, value: Any, key: Any) -> Any:
+        """`np.mgrid[...]`, `np.ogrid[...]`, `np.r_[...]`, `np.c_[...]`; None for anything else."""
+        from weft.capture._grids import GRIDS
+
+        maker = GRIDS.get(id(value))
+        return None if maker is None else maker(self, key)
+
+
+def scalars_in(value: Any) -> Iterator[Scalar]:
+    """The traced numbers in a key or other nested arguments."""
+    if isinstance(value, Scalar):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from scalars_in(part)
+    elif isinstance(value, slice):
+        yield from scalars_in((value.start, value.stop, value.step))
+
+
+_classes = frozenset({np.ndarray})
+_LIBRARIES = ("numpy", "weft", "math", "operator", "functools", "itertools", "collections", "contextlib", "random")
+
+
+def _is_library(function: Any) -> bool:
+    """Whether a function is part of weft, NumPy or the standard library, and so not the program's own."""
+    module = getattr(function, "__module__", None) or ""
+    root = module.partition(".")[0]
+    if root in ("numpy", "weft"):
+        return not module.startswith("weft.nn")
+    return root in sys.stdlib_module_names and root != "__main__"
+
+
+def _holds_arrays(result: Any) -> bool:
+    return isinstance(result, np.ndarray) or (
+        isinstance(result, (tuple, list)) and any(isinstance(part, np.ndarray) for part in result)
+    )
+
+
+def _is_arithmetic(region: Region) -> bool:
+    """Whether a region computes with numbers only, in ways that cannot fail."""
+    if region.entered or region.failed:
+        return False
+    safe = {operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.not_, operator.neg}
+    safe |= {operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, bool, min, max, abs}
+    return all(node.target in safe for node in region.graph.nodes if node.op != "placeholder")

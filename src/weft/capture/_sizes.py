@@ -1,0 +1,199 @@
+"""Sizes and other integers of a captured program: expressions while it is captured, nodes where a value needs them.
+
+`x.shape[0] - 1` is kept as an expression (`Dim`), so that shape rules can tell that two sizes are the same. A node is
+made of it only where a call takes it as an argument.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._region import Region
+from weft.capture._values import Array, Scalar, Traced
+from weft.graph import Node
+from weft.ops import Spec
+from weft.ops._dim import Atom, Dim, Sizes
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class SizeNodes:
+    """The part of a recorder that deals with integers."""
+
+    sizes: Sizes
+    region: Region
+    root: Region
+    value_guards: dict[Node, tuple[Any, Any]]
+
+    def dim(self, value: Any) -> Any:
+        """A Python integer as an expression of sizes."""
+        if not isinstance(value, Scalar):
+            return value
+        if value.dim is None:
+            name = value.name or value.node.name
+            value.dim = self.sizes.value(name, None, ("node", value._node))
+        return value.dim
+
+    def integer(self, dim: Any) -> Any:
+        """The traced integer of an expression; a plain one where it is constant."""
+        return Scalar(self, int, None, dim=dim, hint=dim.hint) if isinstance(dim, Dim) else dim  # type: ignore[arg-type]  # self is the Recorder
+
+    def size_node(self, dim: Any, name: str | None = None) -> Any:
+        """The node that computes an expression in the present region; a plain integer where it is constant."""
+        if not isinstance(dim, Dim):
+            return dim
+        region = self.region
+        known = region.sizes.get(dim.key)
+        if known is None:
+            known = dim.build(self._leaf, self._combine)
+            if name is not None and isinstance(known, Node) and known.graph is region.graph and dim.atom is None:
+                rename(known, name)
+            region.sizes[dim.key] = known
+        return known
+
+    def _combine(self, function: Any, operands: tuple[Any, ...]) -> Any:
+        if not any(isinstance(operand, Node) for operand in operands):
+            return function(*operands)
+        return self.create(function, operands, {}, int)
+
+    def create(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any) -> Node:
+        raise NotImplementedError
+
+    def _leaf(self, atom: Atom) -> Node:
+        kind, node, *axis = atom.source
+        if kind == "node":
+            return self.region.lift(node)
+        owner: Region | None = self.region
+        while owner is not None and owner.graph is not node.graph:
+            owner = owner.parent
+        if owner is None or owner.virtual:
+            shape = self.create(getattr, (self.region.lift(node), "shape"), {}, None)
+            return self.create(operator.getitem, (shape, axis[0]), {}, int)
+        key = (node, axis[0])
+        found = owner.sizes.get(key)
+        if found is None:
+            found = owner.sizes[key] = self._size_after(owner, node, axis[0], atom.name)
+        return self.region.lift(found)
+
+    def _size_after(self, owner: Region, node: Node, axis: int, name: str) -> Node:
+        """The size of a node's value, computed right after it: later its memory may serve another value."""
+        place = node
+        while place.next.op == "placeholder":
+            place = place.next
+        shape = owner.sizes.get(node)
+        with owner.graph.inserting_before(place.next if shape is None else shape.next):
+            if shape is None:
+                shape = owner.graph.call_function(getattr, (node, "shape"), name=f"{node.name}_shape")
+                owner.sizes[node] = shape
+                shape._position = node._position
+                place = shape
+        with owner.graph.inserting_before(shape.next):
+            size = owner.graph.call_function(operator.getitem, (shape, axis), name=name)
+        size._position = node._position
+        size._meta = {"type": int}
+        return size
+
+    def bind_sizes(self, node: Node, spec: Spec) -> None:
+        """Tell the sizes of a result which nobody knows yet that they are the sizes of this node's value."""
+        shape = list(spec.shape)
+        for axis, dim in enumerate(shape):
+            if not isinstance(dim, Dim) or all(atom.source is not None for atom in dim.atoms()):
+                continue
+            if dim.atom is None:
+                dim = shape[axis] = self.sizes.fresh(node.name)
+            assert dim.atom is not None
+            dim.atom.source = ("size", node, axis)
+        spec.shape = tuple(shape)
+
+    # Decisions
+
+    def can_decide(self, value: Any) -> bool:
+        """Whether a number is known in this call, so that the program may go by it under a guard."""
+        return isinstance(value, Scalar) and value.hint is not None
+
+    def decide(self, value: Any) -> bool:
+        """The truth of a value, where it can be told."""
+        if isinstance(value, Scalar):
+            if value.relation is not None:
+                return self.sizes.compare(*value.relation)
+            if value.dim is not None and value.dim.hint is not None:
+                return bool(value.dim)
+            if value.hint is not None:
+                self.value_guards[value.node] = (value.hint, value)
+                return bool(value.hint)
+        if isinstance(value, Array) and not _one_element(value):
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        self.refuse_branch(value)
+
+    def refuse_branch(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def refuse_value(self, value: Traced, what: str) -> Any:
+        raise NotImplementedError
+
+    def concrete(self, value: Any, what: str) -> Any:
+        """The number itself, under a guard that it stays the same."""
+        if isinstance(value, Scalar):
+            if value.dim is not None and value.dim.hint is not None:
+                return int(value.dim)
+            if value.hint is not None:
+                self.value_guards[value.node] = (value.hint, value)
+                return value.hint
+        return self.refuse_value(value, what)
+
+    def concrete_int(self, value: Any, what: str) -> int:
+        if isinstance(value, Scalar) and value.kind is not int and np.dtype(value.kind).kind not in "iub":
+            raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")
+        return int(self.concrete(value, what))
+
+    def known_size(self, dim: Any, what: str) -> int:
+        """A size as a number, under a guard where it may vary."""
+        return operator.index(dim)
+
+
+def _one_element(value: Array) -> bool:
+    return all(not isinstance(d, Dim) and d == 1 for d in value.spec.shape) or any(
+        isinstance(d, Dim) for d in value.spec.shape
+    )
+
+
+def rename(node: Node, name: str) -> None:
+    """Give a node the name of the program's variable."""
+    node.name = node.graph._names.create(name)
+
+
+def abstract_key(recorder: Recorder, key: Any) -> Any:
+    """A key as shape rules take it: traced integers as integer arrays of no dimensions, other arrays as Specs."""
+    if isinstance(key, tuple):
+        return tuple([abstract_key(recorder, part) for part in key])
+    if isinstance(key, Array):
+        return key.spec
+    if isinstance(key, Scalar):
+        return Spec((), np.intp) if key.kind is int else key.spec
+    if isinstance(key, slice):
+        return slice(*(_bound(recorder, bound) for bound in (key.start, key.stop, key.step)))
+    if isinstance(key, list):
+        return [abstract_key(recorder, part) for part in key]
+    if isinstance(key, np.integer):
+        return int(key)
+    return key
+
+
+def _bound(recorder: Recorder, bound: Any) -> Any:
+    if isinstance(bound, Scalar):
+        if bound.kind is int:
+            return recorder.dim(bound)
+        if bound.kind is bool or np.dtype(bound.kind).kind in "iu":
+            if bound.dim is None:
+                bound.dim = recorder.sizes.value(bound.node.name, None, ("node", bound._node))
+            return bound.dim
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    if isinstance(bound, Array):
+        return _bound(recorder, recorder.numpy.item(bound))
+    return bound

@@ -1,0 +1,290 @@
+"""Traced values: what a captured program computes with in place of arrays and numbers.
+
+A `Scalar` is a number, of Python's or of NumPy's; it never changes. An `Array` is a view of a buffer, as NumPy's arrays
+are: several may share one, and what is written through one is read through the others. Both know their type and no
+value; what is done with them is recorded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.graph import Node
+from weft.ops import Spec
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+    from weft.capture._region import Buffer
+
+Kind = type | np.dtype[Any]
+"""The type of a scalar: `int`, `float`, `bool`, `complex` of Python's, or a dtype of NumPy's."""
+
+
+class Traced:
+    """A value of a program that is being captured."""
+
+    __slots__ = ("__weakref__", "recorder")
+    __weft_priority__ = 90
+    _is_proxy = True  # so that a graph refuses it as a constant
+
+    recorder: Recorder
+
+    @property
+    def node(self) -> Node:
+        """The node of its present value in the graph being written."""
+        raise NotImplementedError
+
+    def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.recorder.call_op(op, args, kwargs)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return self.recorder.numpy.ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.recorder.numpy.function(function, args, kwargs)
+
+    def __weft_control__(self, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.recorder.control(primitive, args, kwargs)
+
+    # What needs the value itself
+
+    def __bool__(self) -> bool:
+        return self.recorder.decide(self)
+
+    def __index__(self) -> int:
+        return self.recorder.concrete_int(self, "an index or a count")
+
+    def __int__(self) -> int:
+        return self.recorder.concrete_int(self, "int()")
+
+    def __float__(self) -> float:
+        return float(self.recorder.concrete(self, "float()"))
+
+    def __complex__(self) -> complex:
+        return complex(self.recorder.concrete(self, "complex()"))
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self.recorder.refuse_value(self, "a plain NumPy array of it")
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __contains__(self, item: Any) -> bool:
+        return bool(self.recorder.python.contains(item, self))
+
+    def __round__(self, digits: Any = None) -> Any:
+        return self.recorder.python.call(round, (self,) if digits is None else (self, digits), {})
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other  # type: ignore[operator]  # the operators are set by a loop below
+
+    def __format__(self, spec: str) -> str:
+        return self.recorder.refuse_value(self, "text made of it")
+
+    @property
+    def real(self) -> Any:
+        return self.recorder.part(self, "real")
+
+    @property
+    def imag(self) -> Any:
+        return self.recorder.part(self, "imag")
+
+
+class Scalar(Traced):
+    """A number: of Python's where `kind` is a type, of NumPy's where it is a dtype.
+
+    `dim` is what is known of a Python integer as an expression of sizes. `hint` is the value it has in this call where
+    that is known, so that a program may branch on it under a guard; `relation` is the comparison it came from.
+    """
+
+    __slots__ = ("_node", "dim", "hint", "kind", "name", "relation")
+
+    def __init__(
+        self, recorder: Recorder, kind: Kind, node: Node | None, dim: Any = None, hint: Any = None, relation: Any = None
+    ) -> None:
+        self.recorder = recorder
+        self.kind = kind
+        self._node = node
+        self.dim = dim
+        self.hint = hint
+        self.relation = relation
+        self.name: str | None = None
+
+    @property
+    def node(self) -> Node:
+        if self._node is None:
+            return self.recorder.size_node(self.dim, self.name)
+        return self.recorder.region.lift(self._node)
+
+    @property
+    def spec(self) -> Spec:
+        return Spec((), np.dtype(self.kind))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        if isinstance(self.kind, type):
+            raise AttributeError(f"{self.kind.__name__!r} object has no attribute 'dtype'")
+        return self.kind
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        if isinstance(self.kind, type):
+            raise AttributeError(f"{self.kind.__name__!r} object has no attribute 'shape'")
+        return ()
+
+    @property
+    def python(self) -> bool:
+        """Whether it is a number of Python's own."""
+        return isinstance(self.kind, type)
+
+    def __repr__(self) -> str:
+        kind = self.kind.__name__ if isinstance(self.kind, type) else str(self.kind)
+        return f"<traced {kind}>"
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type '{self.kind}' has no len()")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"'{self.kind}' object is not iterable")
+
+    def __getitem__(self, key: Any) -> Any:
+        if self.python:
+            raise TypeError(f"'{self.kind.__name__}' object is not subscriptable")  # type: ignore[union-attr]  # `python` says it is a type
+        return self.recorder.getitem(self, key)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.recorder.numpy.scalar_attribute(self, name)
+
+
+class Array(Traced):
+    """An array: the part of a buffer that a path of views selects."""
+
+    __slots__ = ("buffer", "path", "spec")
+
+    def __init__(self, recorder: Recorder, buffer: Buffer, path: tuple[Any, ...], spec: Spec) -> None:
+        self.recorder = recorder
+        self.buffer = buffer
+        self.path = path
+        self.spec = spec
+
+    @property
+    def node(self) -> Node:
+        return self.recorder.read(self)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(self.recorder.integer(d) for d in self.spec.shape)
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self.recorder.set_shape(self, shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    def __repr__(self) -> str:
+        return f"<traced {self.spec.dtype}[{', '.join(map(str, self.spec.shape))}]>"
+
+    def __len__(self) -> int:
+        if not self.spec.shape:
+            raise TypeError("len() of unsized object")
+        return operator.index(self.spec.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.recorder.items(self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.recorder.getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.recorder.setitem(self, key, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.recorder.numpy.attribute(self, name)
+
+
+def _binary(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def forward(self: Traced, other: Any) -> Any:
+        return self.recorder.operate(function, self, other)
+
+    def reflected(self: Traced, other: Any) -> Any:
+        return self.recorder.operate(function, other, self)
+
+    return forward, reflected
+
+
+def _unary(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self: self.recorder.operate(function, self)
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, other: self.recorder.update(self, function, other)
+
+
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift")
+BINARY = {name.rstrip("_"): getattr(operator, name) for name in (*_ARITHMETIC, "rshift")}
+COMPARISONS = {name: getattr(operator, name) for name in ("lt", "le", "eq", "ne", "gt", "ge")}
+for _name, _function in BINARY.items():
+    _forward, _reflected = _binary(_function)
+    setattr(Traced, f"__{_name}__", _forward)
+    setattr(Traced, f"__r{_name}__", _reflected)
+    setattr(Array, f"__i{_name}__", _in_place(_function))
+for _name, _function in COMPARISONS.items():
+    setattr(Traced, f"__{_name}__", _binary(_function)[0])
+for _name in ("neg", "pos", "invert", "abs"):
+    setattr(Traced, f"__{_name}__", _unary(getattr(operator, _name)))
+
+
+class Undefined:
+    """The value of a variable that no path taken so far has assigned."""
+
+    __slots__ = ("name", "why")
+
+    def __init__(self, name: str, why: str | None = None) -> None:
+        self.name = name
+        self.why = why
+
+
+class MaybeUnbound(Undefined):
+    """A variable that has a value only where `ran` is true; reading it where it has none raises, as in Python."""
+
+    __slots__ = ("ran", "value")
+
+    def __init__(self, name: str, value: Any, ran: Any, why: str | None = None) -> None:
+        super().__init__(name)
+        self.value = value
+        self.ran = ran
+
+
+class PartlyDefined(Undefined):
+    """A variable that one side of a branch assigns and the other does not: reading it is refused."""
+
+    __slots__ = ("ran", "value")
+
+    def __init__(self, name: str, value: Any, ran: Any, why: str | None) -> None:
+        super().__init__(name, why)
+        self.value = value
+        self.ran = ran
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value, or something a plain container holds, is traced."""
+    if isinstance(value, Traced):
+        return True
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return any(map(is_traced, value))
+    if kind is dict:
+        return any(map(is_traced, value.values()))
+    if kind is slice:
+        return is_traced(value.start) or is_traced(value.stop) or is_traced(value.step)
+    return False

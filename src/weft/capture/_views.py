@@ -1,0 +1,233 @@
+"""Views: how an array reads its part of a buffer, and how a write to that part changes the whole.
+
+Each step of a path reads with one call and writes back with another: what `a[1:]` reads, `index_update` puts back.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._values import Array, Scalar
+from weft.graph import Node
+from weft.ops import Spec
+from weft.ops._dim import same_shape
+from weft.ops._op import TABLE
+from weft.ops._spec import normalize_axis
+from weft.ops.indexing import index_update
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class Step:
+    """One view: `target(x, *args)` reads it, `back(recorder, x, value)` puts a value in its place.
+
+    `back` is None where NumPy gives a view that cannot be written. `since` is the value the buffer held when the view
+    was made, where it is not known whether NumPy makes a view or a copy: then neither may be written any more.
+    """
+
+    __slots__ = ("args", "back", "since", "target")
+
+    def __init__(
+        self,
+        target: Any,
+        args: tuple[Any, ...],
+        back: Callable[[Recorder, Node, Node], Node] | None,
+        since: Node | None = None,
+    ) -> None:
+        self.target = target
+        self.args = args
+        self.back = back
+        self.since = since
+
+    def apply(self, recorder: Recorder, x: Node) -> Node:
+        """The node of what the view holds, given that of what it is a view of."""
+        if self.since is not None and recorder.region.lift(self.since) is not x:
+            self._refuse(recorder)
+        return recorder.create(self.target, (x, *self.args), {}, self._type(recorder, x))
+
+    def _type(self, recorder: Recorder, x: Node) -> Any:
+        op = TABLE["getitem"] if self.target is operator.getitem else self.target
+        from weft.capture._sizes import abstract_key
+
+        args = [abstract_key(recorder, a) if self.target is operator.getitem else recorder.structural(a) for a in self.args]
+        return op.infer(*op.bind((x.meta["type"], *args), {}))
+
+    def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
+        """The node of the whole after a write of the view."""
+        if self.since is not None:
+            self._refuse(recorder)
+        if self.back is None:
+            raise ValueError("assignment destination is read-only")
+        return self.back(recorder, x, value)
+
+    @staticmethod
+    def _refuse(recorder: Recorder) -> None:
+        recorder.refuse(
+            "a write to an array that was reshaped before: whether the two share memory depends on how it lies there",
+            help="copy it first (a.copy().reshape(...)), or reshape after the write",
+        )
+
+
+def is_basic(key: Any) -> bool:
+    """Whether a key gives a view: integers, slices, None and Ellipsis."""
+    if isinstance(key, tuple):
+        return all(map(is_basic, key))
+    if key is None or key is ... or isinstance(key, slice):
+        return True
+    if isinstance(key, Scalar):
+        return key.kind is int or (not isinstance(key.kind, type) and key.kind.kind in "iu")
+    return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
+
+
+def step_for_key(key: Any) -> Step:
+    """The view that a basic key gives."""
+
+    def back(recorder: Recorder, x: Node, value: Node) -> Node:
+        return recorder.create(index_update, (x, key, value), {}, x.meta["type"])
+
+    return Step(operator.getitem, (key,), back)
+
+
+def _like(recorder: Recorder, x: Node, value: Node) -> Node:
+    """A value in the shape of another."""
+    spec: Spec = x.meta["type"]
+    return recorder.create(TABLE["reshape"], (value, spec.shape), {}, Spec(spec.shape, spec.dtype))
+
+
+def _permute(recorder: Recorder, array: Array, axes: tuple[int, ...], type_: Spec) -> Array:
+    inverse = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+    permute = TABLE["permute_dims"]
+
+    def back(recorder: Recorder, x: Node, value: Node) -> Node:
+        return recorder.create(permute, (value, inverse), {}, x.meta["type"])
+
+    return recorder.view(array, Step(permute, (axes,), back), type_)
+
+
+def _permute_dims(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    array, axes = arguments
+    count = len(array.spec.shape)
+    order = range(count)[::-1] if axes is None else [normalize_axis("permute_dims", a, count) for a in axes]
+    return _permute(recorder, array, tuple(order), type_)
+
+
+def _swapaxes(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    array, first, second = arguments
+    order = list(range(len(array.spec.shape)))
+    order[first], order[second] = order[second], order[first]
+    return _permute(recorder, array, tuple(order), type_)
+
+
+def _moveaxis(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    array, source, destination = arguments
+    numbers = np.empty((2,) * len(array.spec.shape))
+    order = np.moveaxis(np.lib.stride_tricks.as_strided(numbers, numbers.shape, range(numbers.ndim)), source, destination)
+    return _permute(recorder, array, tuple(order.strides), type_)
+
+
+def _reshape(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
+    array = arguments[0]
+    if len(arguments) > 2 and arguments[2]:  # copy=True
+        return None
+    since = None
+    if not same_shape(type_.shape, array.spec.shape) and not lies_in_order(array):
+        since = recorder.read(array)
+    return recorder.view(array, Step(TABLE["reshape"], (type_.shape,), _like, since), type_)
+
+
+def _resized(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    """expand_dims and squeeze: always a view."""
+    return recorder.view(arguments[0], Step(TABLE["reshape"], (type_.shape,), _like), type_)
+
+
+def _broadcast_to(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    return recorder.view(arguments[0], Step(TABLE["broadcast_to"], (type_.shape,), None), type_)
+
+
+def _flip(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    array, axis = arguments
+    count = len(array.spec.shape)
+    axes = range(count) if axis is None else [a % count for a in (axis if isinstance(axis, tuple) else (axis,))]
+    key = tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(count))
+    return recorder.view(array, step_for_key(key), type_)
+
+
+def _part(name: str) -> Callable[..., Array]:
+    def view(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+        array = arguments[0]
+        if array.spec.dtype.kind != "c":
+            if name == "imag":
+                return recorder.wrap(recorder.create(TABLE["imag"], arguments, {}, type_), type_, array=True)  # type: ignore[no-any-return]  # an array, as asked for
+            return array  # type: ignore[no-any-return]  # the array itself
+
+        def back(recorder: Recorder, x: Node, value: Node) -> Node:
+            other = recorder.create(TABLE["imag" if name == "real" else "real"], (x,), {}, type_)
+            real, imag = (value, other) if name == "real" else (other, value)
+            scaled = recorder.create(TABLE["multiply"], (imag, 1j), {}, x.meta["type"])
+            return recorder.create(TABLE["add"], (real, scaled), {}, x.meta["type"])
+
+        return recorder.view(array, Step(TABLE[name], (), back), type_)
+
+    return view
+
+
+def _diagonal(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    return recorder.view(arguments[0], Step(TABLE["diagonal"], tuple(arguments[1:]), None), type_)
+
+
+def _asarray(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
+    array, *_ = arguments
+    return array if type_.dtype == array.spec.dtype else None
+
+
+VIEWS: dict[str, Callable[..., Any]] = {
+    "permute_dims": _permute_dims,
+    "matrix_transpose": lambda r, a, t: _swapaxes(r, (a[0], -1, -2), t),
+    "swapaxes": _swapaxes,
+    "moveaxis": _moveaxis,
+    "reshape": _reshape,
+    "ravel": lambda r, a, t: _reshape(r, a[:1], t),
+    "expand_dims": _resized,
+    "squeeze": _resized,
+    "broadcast_to": _broadcast_to,
+    "flip": _flip,
+    "real": _part("real"),
+    "imag": _part("imag"),
+    "diagonal": _diagonal,
+}
+
+
+def lies_in_order(array: Array) -> bool:
+    """Whether the elements of an array lie one after the other, so that every reshape of it is a view."""
+    layout = array.buffer.layout
+    if layout is None:
+        layout = True
+    if layout is not True:
+        return False
+    spec = array.buffer.spec
+    for step in array.path:
+        if step.target is operator.getitem:
+            if not _keeps_order(step.args[0], spec):
+                return False
+        elif step.target.name != "reshape":
+            return False
+    return True
+
+
+def _keeps_order(key: Any, spec: Spec) -> bool:
+    """Whether a basic key selects elements that follow one another: integers, one slice of step 1, then everything."""
+    parts = key if isinstance(key, tuple) else (key,)
+    if any(part is ... or part is None for part in parts):
+        return False
+    rest = [p for p in parts if isinstance(p, slice)]
+    leading = next((k for k, p in enumerate(parts) if isinstance(p, slice)), len(parts))
+    if any(not isinstance(p, slice) for p in parts[leading:]):
+        return False
+    if rest and rest[0].step is not None:
+        return False
+    return all(p.start is None and p.stop is None and p.step is None for p in rest[1:])

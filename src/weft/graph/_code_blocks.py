@@ -1,0 +1,431 @@
+"""Graphs with control flow and writes as Python: `if`, `while` and `for` statements, `x[key] = value`, `assert`.
+
+    def forward(self, x, n):
+        s = 0
+        for i in range(n):
+            getitem = x[i]
+            s = s + getitem
+        return s
+
+`_code_program` gives the statements, `_storage` says which updates may happen in place, `_code_names` which values
+share a variable. Here they become lines. Values are released after their last use outside loops and branches only.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from weft.graph import _control, _control_scan, _writes
+from weft.graph._arguments import nodes_in
+from weft.graph._code import PythonCode, Writer
+from weft.graph._code_names import Variables
+from weft.graph._code_program import Program
+from weft.graph._code_values import Block, Carry, Choice, Gather, Loop, Mark, Plain, Result, Value
+from weft.graph._literals import Literals
+from weft.graph._node import Node
+from weft.graph._print import known_type, one_line
+from weft.graph._storage import Storage, write_item
+from weft.graph._storage_kinds import is_spec
+from weft.ops._op import TABLE
+
+if TYPE_CHECKING:
+    from weft.graph._graph import Graph
+
+_LONG = 60  # characters of a condition that is written in the `while` line itself
+
+
+class _Names(Literals):
+    """Literals in which a node stands for its variable, or for an expression written in its place."""
+
+    def __init__(self, local_names: Iterable[str], program: Program, variables: Variables) -> None:
+        super().__init__(local_names)
+        self.inline: dict[Node, str] = {}
+        self._program = program
+        self._variables = variables
+
+    def __call__(self, value: Any) -> str:
+        if type(value) is not Node:
+            return super().__call__(value)
+        if value in self.inline:
+            return self.inline[value]
+        if value in self._program.constants:
+            return self(self._program.constants[value])
+        return self._variables.name(self._program.values[value])
+
+
+class BlockWriter(Writer):
+    """Writes a graph as a structured program."""
+
+    def __init__(self, graph: Graph, root_module: str, verbose: bool, in_place: bool) -> None:
+        super().__init__(graph, root_module, verbose)
+        self.program = Program(graph)
+        self.storage = Storage(self.program, in_place)
+        taken = self.reserved - {node.name for node in self.placeholders}
+        self.variables = Variables(self.program, self.storage, taken)
+        self.literal: _Names = _Names(self.reserved | self.variables.names(), self.program, self.variables)
+
+    def write(self) -> PythonCode:
+        """The function, its globals, and the node of each line."""
+        self._begin()
+        first = len(self.lines)
+        top = self.program.top
+        self.last = self._last_positions()
+        self.ending: dict[int, list[str]] = {}  # position → variables that nothing needs after it
+        for variable, at in self.last.items():
+            self.ending.setdefault(at, []).append(variable.name)
+        self._block(top, "    ")
+        if self.program.output is not None and not top.fails:
+            self._return(self.program.output)
+        if len(self.lines) == first:
+            self._add("    ", "pass")
+        return PythonCode("\n".join(self.lines) + "\n", self.literal.globals, self.line_nodes)
+
+    def _add(self, indent: str, text: str, node: Node | None = None) -> None:
+        self.lines.append(f"{indent}{text}")
+        if node is not None:
+            self.line_nodes[len(self.lines)] = self.program.original.get(node, node)
+
+    # Statements
+
+    def _block(self, block: Block, indent: str, start: int = 0, stop: int | None = None) -> None:
+        for statement in block.statements[start:stop]:
+            if isinstance(statement, Mark):
+                continue
+            if self.verbose and not (isinstance(statement, Plain) and statement.node in self.literal.inline):
+                self._source_comment(statement.node, indent)
+            if isinstance(statement, Plain):
+                self._plain(statement, indent)
+                if statement.node.target is _control.fail:
+                    return  # nothing after it is reached
+            elif isinstance(statement, Gather):
+                self._add(indent, f"{self._name(statement.value)} = {self._gathered(statement.parts)}", statement.node)
+            elif isinstance(statement, Choice):
+                self._choice(statement, indent)
+            else:
+                self._loop(statement, indent)
+            if block is self.program.top and not isinstance(statement, Plain):
+                self._release_after(statement)
+
+    def _name(self, value: Value) -> str:
+        return self.variables.name(value)
+
+    def _plain(self, statement: Plain, indent: str) -> None:
+        node = statement.node
+        if node in self.literal.inline:
+            return
+        text = self._text(statement)
+        if statement.block is self.program.top and (free := self._freed(statement)):
+            release = f"{' = '.join(free)} = None"
+            text = f"{text};  {release}" if text else release
+        if not text:
+            return
+        if self.verbose and (shape := known_type(node)):
+            text += f"  # {one_line(shape)}"
+        self._add(indent, text, node)
+
+    def _text(self, statement: Plain) -> str:
+        node, name = statement.node, self._name(statement.value)
+        target = node.target if node.op == "call_function" else None
+        if statement in self.storage.in_place:
+            return self._update(statement, name)
+        if target is _control.check and len(statement.args) + len(statement.kwargs) <= 2 and statement.args:
+            message = statement.kwargs.get("message", statement.args[1] if len(statement.args) > 1 else None)
+            said = "" if message is None else f", {self.literal(message)}"
+            done = f";  {name} = None" if node.users else ""
+            # A tuple in brackets after `assert` would always be true.
+            return f"assert {self.literal(statement.args[0])}{said}{done}"
+        if target is _control.fail and not statement.kwargs and not isinstance(statement.args[0], Node):
+            return self._raise(statement.args)
+        return self._line(node, name, statement.args, statement.kwargs)
+
+    def _raise(self, args: tuple[Any, ...]) -> str:
+        kind, *rest = args
+        text = self.literal(kind)
+        if isinstance(kind, BaseException) and not rest:
+            return f"raise {text}"
+        return f"raise {text}({self._arguments(rest, {})})"
+
+    def _update(self, statement: Plain, name: str) -> str:
+        """An update in place, and its variable where that is another one than the array's."""
+        array, key, value = statement.args
+        held = self.literal(array)
+        parts = []
+        if statement not in self.storage.silent:
+            if self.storage.keys.is_simple(key):
+                parts.append(f"{held}[{self.literal.subscript(key)}] = {self.literal(value)}")
+            else:
+                written = self.literal.bound(write_item, "write_item")
+                parts.append(f"{written}({held}, {self.literal(key)}, {self.literal(value)})")
+        if name != held:
+            parts.append(f"{name} = {held}")
+        return ";  ".join(parts)
+
+    def _gathered(self, parts: Any) -> str:
+        if isinstance(parts, Value):
+            return self._name(parts)
+        inner = ", ".join(self._gathered(part) for part in parts)
+        return f"({inner},)" if len(parts) == 1 else f"({inner})"
+
+    # Moves
+
+    def _moves(self, pairs: list[tuple[Value, Any, bool]], indent: str, node: Node) -> None:
+        """Give values to variables, as if at once; each is a variable, what it gets, and whether that is copied."""
+        waiting: list[tuple[str, str, set[str]]] = []
+        for value, source, copied in pairs:
+            name, text = self._name(value), self.literal(source)
+            reads = {self._name(read) for read in self.program.read_by(source)}
+            if copied:
+                text = f"{self.literal.function(TABLE['asarray'])}({text}, copy = True)"
+            if text != name:
+                waiting.append((name, text, reads))
+        while waiting:
+            ready = [move for move in waiting if not any(move[0] in other[2] for other in waiting if other is not move)]
+            if not ready:
+                targets, texts = ", ".join(m[0] for m in waiting), ", ".join(m[1] for m in waiting)
+                self._add(indent, f"{targets} = {texts}", node)
+                return
+            self._add(indent, f"{ready[0][0]} = {ready[0][1]}", node)
+            waiting.remove(ready[0])
+
+    # Branches
+
+    def _choice(self, choice: Choice, indent: str, word: str = "if") -> None:
+        tests = self._tests(choice)
+        for k, (branch, test) in enumerate(zip(choice.branches, tests, strict=True)):
+            last = k == len(choice.branches) - 1
+            if last and k and self._is_chain(choice, branch):
+                self._choice(branch.statements[0], indent, "elif")  # type: ignore[arg-type]  # _is_chain has looked
+                return
+            if test is None and not k:
+                self._branch(choice, k, indent)  # one branch only
+                return
+            self._add(indent, f"{'else' if test is None else f'{word} {test}'}:", choice.node)
+            word = "elif"
+            before = len(self.lines)
+            self._branch(choice, k, f"{indent}    ")
+            if len(self.lines) == before:
+                if test is None:
+                    self.line_nodes.pop(len(self.lines), None)
+                    self.lines.pop()
+                else:
+                    self._add(f"{indent}    ", "pass")
+
+    def _tests(self, choice: Choice) -> list[str | None]:
+        """The condition of each branch; None for the last, which is taken otherwise."""
+        text = self.literal(choice.test)
+        count = len(choice.branches)
+        if choice.node.target is _control.cond:
+            return [text, None]
+        return [*(f"{text} {'<=' if k == 0 else '=='} {k}" for k in range(count - 1)), None]
+
+    def _branch(self, choice: Choice, k: int, indent: str) -> None:
+        branch = choice.branches[k]
+        self._block(branch, indent)
+        if not branch.fails:
+            moves = [(result.value, result.sources[k], False) for result in choice.results if result.read]
+            self._moves(moves, indent, choice.node)
+
+    def _is_chain(self, choice: Choice, branch: Block) -> bool:
+        """Whether a branch does nothing but choose again, so that it is written `elif`."""
+        if len(branch.statements) != 1 or branch.fails:
+            return False
+        inner = branch.statements[0]
+        if not isinstance(inner, Choice) or len(inner.branches) < 2:
+            return False
+        k = choice.branches.index(branch)
+        moved = [(result.value, result.sources[k]) for result in choice.results if result.read]
+        return all(self._name(value) == self.literal(source) for value, source in moved if value is not None)
+
+    # Loops
+
+    def _loop(self, loop: Loop, indent: str) -> None:
+        carries = [carry for carry in loop.carries if carry.used]
+        copied = self.storage.copied
+        self._moves([(carry.value, carry.init, carry in copied) for carry in carries], indent, loop.node)
+        stacked = [(result, self.variables.fresh("rows")) for result in loop.stacked if result.read]
+        count = self._row_count(loop) if loop.node.target is _control.scan else ""
+        for _, rows in stacked:
+            self._add(indent, f"{rows} = []", loop.node)
+        inner = f"{indent}    "
+        if loop.node.target is _control.while_loop:
+            self._while(loop, carries, indent)
+            return
+        assert loop.index is not None, "a loop over numbers has an index"
+        self._add(indent, f"for {self._name(loop.index)} in {count or self._range(loop)}:", loop.node)
+        for row, source in loop.rows:
+            self._add(inner, f"{self._name(row)} = {self._row_of(source)}[{self._name(loop.index)}]", loop.node)
+        self._end(loop, carries, inner, stacked)
+        for result, rows in stacked:
+            self._stack(loop, result, rows, indent)
+
+    def _end(self, loop: Loop, carries: list[Carry], inner: str, stacked: Iterable[tuple[Result, str]] = ()) -> None:
+        """The body of a loop, after its condition."""
+        before = len(self.lines)
+        self._block(loop.body, inner, loop.test_at)
+        if not loop.body.fails:
+            for result, rows in stacked:
+                text = self.literal(result.sources[0])
+                if result in self.storage.kept_rows:
+                    text = f"{self.literal.function(TABLE['asarray'])}({text}, copy = True)"
+                self._add(inner, f"{rows}.append({text})", loop.node)
+            self._moves([(carry.value, carry.out, False) for carry in carries], inner, loop.node)
+        if len(self.lines) == before and not loop.rows:
+            self._add(inner, "pass")
+
+    def _range(self, loop: Loop) -> str:
+        lower, upper, step = loop.bounds
+        given = [upper] if lower == 0 and type(lower) is int else [lower, upper]
+        if step != 1 or type(step) is not int:
+            given = [lower, upper, step]
+        return f"{self.literal.builtin('range')}({', '.join(map(self.literal, given))})"
+
+    def _while(self, loop: Loop, carries: list[Carry], indent: str) -> None:
+        statements = loop.body.statements[: loop.test_at]
+        text = self._inlined(loop, statements)
+        test = loop.test if isinstance(loop.test, Node) and loop.test.op == "call_function" else loop.node
+        if text is not None:
+            self._add(indent, f"while {text}:", test)
+            self._end(loop, carries, f"{indent}    ")
+            return
+        self._add(indent, "while True:", loop.node)
+        inner = f"{indent}    "
+        self._block(loop.body, inner, stop=loop.test_at)
+        self._add(inner, f"if not {self._operand(loop.test)}:", test)
+        self._add(f"{inner}    ", "break", test)
+        self._end(loop, carries, inner)
+
+    def _inlined(self, loop: Loop, statements: list[Any]) -> str | None:
+        """The condition as one expression, where it is made of operators each read once and is not long."""
+        for statement in statements:
+            simple = isinstance(statement, Plain) and statement.node.op == "call_function" and not statement.kwargs
+            if not simple or len(statement.value.reads) != 1 or statement.node.is_impure():
+                return self._spelled_out(statements)
+            text = self._operator(statement.node.target, statement.args)
+            if text is None or len(text) > _LONG:
+                return self._spelled_out(statements)
+            bare = statement.node.target in (getattr, operator.getitem) or statement.node is loop.test
+            self.literal.inline[statement.node] = text if bare else f"({text})"
+        return self.literal(loop.test)
+
+    def _spelled_out(self, statements: list[Any]) -> None:
+        for statement in statements:
+            self.literal.inline.pop(statement.node, None)
+
+    # Scans
+
+    def _row_of(self, source: Any) -> str:
+        return self._receiver(source)
+
+    def _row_count(self, loop: Loop) -> str:
+        length, reverse, *_ = loop.bounds
+        xs = [source for _, source in loop.rows]
+        if len(xs) == 1 and length is None and is_spec(_type(self.program, xs[0])):
+            count = f"{self._row_of(xs[0])}.shape[0]"
+        elif not xs and type(length) is int and length >= 0:
+            count = str(length)
+        else:
+            paths = tuple(f"xs[{i}]" for i in range(len(xs)))
+            function = self.literal.function(_control_scan.row_count)
+            count = f"{function}({self.literal(tuple(xs))}, {self.literal(paths)}, {self.literal(length)})"
+        numbers = self.literal.builtin("range")
+        return f"{self.literal.builtin('reversed')}({numbers}({count}))" if reverse else f"{numbers}({count})"
+
+    def _stack(self, loop: Loop, result: Result, rows: str, indent: str) -> None:
+        assert result.value is not None, "only results that are read are stacked"
+        _, reverse, body, operands = loop.bounds
+        if reverse:
+            self._add(indent, f"{rows}.reverse()", loop.node)
+        number = loop.stacked.index(result)
+        # Where nothing ran, each carry still has its initial value.
+        held = [self._name(carry.value) if carry.used else self.literal(carry.init) for carry in loop.carries]
+        carried = f"[{', '.join(held)}]"
+        given = self._arguments(([source for _, source in loop.rows], *operands), {})
+        empty = self.literal.bound(_NoRows(body, number), "no_rows")
+        known = is_spec(_type(self.program, result.sources[0]))
+        stack = self.literal.function(TABLE["stack"] if known else _control_scan._stack)
+        name = self._name(result.value)
+        self._add(indent, f"{name} = {stack}({rows}) if {rows} else {empty}({carried}, {given})", loop.node)
+
+    # The end
+
+    def _return(self, output: Node) -> None:
+        if self.verbose:
+            self._source_comment(output)
+        values = self.program.values
+        left = [(t, v) for t, v in output.kwargs.get("writes", ()) if not self.storage.is_same(values[t], v)]
+        apart = all(not self.storage.may_share(v, t) for k, (_, v) in enumerate(left) for t, _ in left[:k])
+        if apart and all(_same_shape(values[t], _type(self.program, v)) for t, v in left):
+            for target, value in left:
+                self._add("    ", f"{self.literal(target)}[...] = {self.literal(value)}", output)
+        elif left:
+            written = self.literal.bound(_writes.carry_out, "carry_out")
+            pairs = ", ".join(f"({self.literal(target)}, {self.literal(value)})" for target, value in left)
+            self._add("    ", f"{written}([{pairs}])", output)
+        for target, value in left:
+            # Whoever gets what was written gets the array it was written to.
+            if value.op not in ("placeholder", "get_attr") and _same_type(values[target], _type(self.program, value)):
+                self.literal.inline[value] = self.literal(target)
+        self._add("    ", f"return {self.literal(output.args[0] if output.args else None)}", output)
+
+    # Lifetimes
+
+    def _last_positions(self) -> dict[Any, int]:
+        """For each variable, the last statement of the function that needs it."""
+        top = self.program.top
+        last: dict[Any, int] = {}
+        for value in {**dict.fromkeys(self.program.values.values())}:
+            if value.block is top:
+                variable = self.variables.variable(value)
+                last[variable] = max(last.get(variable, -1), value.at, value.uses.get(top, -1))
+        writes = self.program.output.kwargs.get("writes", ()) if self.program.output is not None else ()
+        for target, _ in writes:
+            last[self.variables.variable(self.program.values[target])] = top.end
+        return last
+
+    def _freed(self, statement: Plain) -> list[str]:
+        """The variables that nothing needs after a statement."""
+        if statement.node.target is _control.fail:
+            return []
+        reads = [self.program.values[n] for n in nodes_in((statement.args, statement.kwargs))]
+        named = [] if self._is_item_write(statement.node) and not statement.node.users else [statement.value]
+        if statement.node.target is _control.check and not statement.node.users:
+            named = []
+        return self._ended([*reads, *named], statement.at)
+
+    def _ended(self, values: list[Value], at: int) -> list[str]:
+        found = dict.fromkeys(self.variables.variable(value) for value in values)
+        return [variable.name for variable in found if self.last.get(variable) == at]
+
+    def _release_after(self, statement: Choice | Loop | Gather) -> None:
+        if statement.at == self.program.top.end - 1:
+            return  # the function ends here anyway
+        if free := self.ending.get(statement.at):
+            self._add("    ", f"{' = '.join(free)} = None", statement.node)
+
+
+class _NoRows:
+    """What a scan stacks where there are no rows: arrays of no rows, as its body would give them."""
+
+    def __init__(self, body: Graph, number: int) -> None:
+        self.body = body
+        self.number = number
+
+    def __call__(self, carries: list[Any], xs: list[Any], *operands: Any) -> Any:
+        return _control_scan.scan_graph(self.body, carries, xs, operands, 0, False)[1][self.number]
+
+
+def _type(program: Program, argument: Any) -> Any:
+    if isinstance(argument, Node) and argument in program.values:
+        return program.values[argument].type
+    return None
+
+
+def _same_type(target: Value, known: Any) -> bool:
+    return _same_shape(target, known) and target.type.dtype == known.dtype
+
+
+def _same_shape(target: Value, known: Any) -> bool:
+    own = target.type
+    return is_spec(own) and is_spec(known) and tuple(own.shape) == tuple(known.shape)

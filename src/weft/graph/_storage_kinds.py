@@ -1,0 +1,184 @@
+"""What the result of a node may share memory with, and what a key selects: the facts `_storage` reasons from.
+
+Only functions known to give memory of their own are taken to do so. Of everything else the result may be, or show, any
+of the arguments; of functions that are not ours it may also be memory from elsewhere.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import Any
+
+import numpy as np
+
+from weft.graph._code_program import GETITEMS, INDEX_UPDATE, Program
+from weft.graph._code_values import Plain
+from weft.graph._node import Node
+from weft.ops._op import TABLE, Op, op_of
+from weft.ops._spec import Spec
+
+NUMBERS = (int, float, bool, complex)
+
+_OWN = frozenset(
+    "zeros ones empty full eye arange linspace zeros_like ones_like empty_like full_like "
+    "sum prod max min mean var std all any argmax argmin count_nonzero logsumexp cumulative_sum cumulative_prod "
+    "cumsum cumprod nansum nanmean matmul dot inner outer vdot vecdot tensordot kron cross trace det inv solve "
+    "cholesky norm vector_norm matrix_norm index_update index_add place_at take take_along_axis put_along_axis "
+    "scatter_add searchsorted isin nonzero bincount concat stack hstack vstack tile repeat roll clip triu tril sort "
+    "argsort softmax log_softmax gelu elu leaky_relu linear conv1d conv2d conv3d fft ifft rfft irfft copy "
+    "median quantile standard_uniform standard_normal standard_exponential uniform normal integers one_hot".split()
+)
+_SHOWN = frozenset({"real", "imag", "conj", "positive"})  # pointwise, and still possibly the argument itself
+# Views that may be written wherever what they show may be written: no element of them stands twice in memory.
+_VIEWS = frozenset("reshape permute_dims swapaxes moveaxis expand_dims squeeze flip matrix_transpose ravel".split())
+_OPERATORS = frozenset(
+    getattr(operator, name)
+    for name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift neg pos invert abs "
+    "lt le eq ne gt ge".split()
+)
+_CONCATENATES = frozenset({operator.add, operator.mul})
+_NO_ARRAYS = frozenset({len, int, float, bool, complex, str, isinstance, operator.not_, operator.truth, operator.index})
+_FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
+_OWN_METHODS = frozenset(
+    "copy sum mean max min prod std var all any argmax argmin cumsum cumprod dot item tolist clip round".split()
+)
+_VIEW_METHODS = frozenset("reshape transpose swapaxes ravel squeeze view".split())
+
+OWN, VIEW, OTHER, NOTHING = "own", "view", "other", "nothing"
+
+
+def sharing(statement: Plain) -> str:
+    """Where the memory of a result may lie.
+
+    OWN: its own. VIEW: that of the arguments, written to as they are. OTHER: anywhere. NOTHING: it has none.
+    """
+    node = statement.node
+    if statement.value.type in NUMBERS:
+        return NOTHING
+    if node.op == "call_method":
+        name = node.target
+        return OWN if name in _OWN_METHODS else VIEW if name in _VIEW_METHODS else OTHER
+    if node.op != "call_function":
+        return OTHER
+    target = node.target
+    if target in GETITEMS and len(statement.args) == 2 and not statement.kwargs:
+        return _item(statement)
+    if target is getattr and len(statement.args) == 2:
+        name = statement.args[1]
+        return NOTHING if name in _FACTS else VIEW if name in ("T", "mT") else OTHER
+    try:
+        if target in _OPERATORS:
+            return VIEW if target in _CONCATENATES and not is_spec(statement.value.type) else OWN
+        if target in _NO_ARRAYS:
+            return NOTHING
+    except TypeError:
+        return OTHER
+    if getattr(target, "__module__", None) == "math":
+        return NOTHING
+    found = op_of(target)
+    return OTHER if found is None or "out" in statement.kwargs else _of_op(found, statement)
+
+
+def _of_op(op: Op, statement: Plain) -> str:
+    if op.name in ("asarray", "astype"):
+        default = op.name == "astype"
+        return OWN if statement.kwargs.get("copy", default) is True else OTHER
+    if op.name in _OWN or (op.domain is not None and op.name not in _SHOWN):
+        return OWN
+    return VIEW if op.name in _VIEWS else OTHER
+
+
+def _item(statement: Plain) -> str:
+    kinds = {_part(part) for part in parts_of(statement.args[1])}
+    if "array" in kinds or "mask" in kinds:
+        return OWN
+    spec = statement.value.type
+    # An element of an array is a scalar of its own, but with an Ellipsis it is an array that shows the element.
+    return NOTHING if is_spec(spec) and spec.shape == () and kinds <= {"number"} else VIEW
+
+
+# Keys
+
+
+def parts_of(key: Any) -> tuple[Any, ...]:
+    return key if type(key) is tuple else (key,)
+
+
+def _part(part: Any) -> str:
+    if part is None or part is Ellipsis:
+        return "plain"
+    if isinstance(part, slice):
+        return "plain"
+    if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
+        return "number"
+    if isinstance(part, np.ndarray):
+        return "mask" if part.dtype.kind == "b" else "array"
+    return "unknown"
+
+
+class Keys:
+    """What keys are made of, by what is known of the values in them."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def kinds(self, key: Any) -> set[str]:
+        """The kinds of the parts of a key: plain, number, mask, array, unknown."""
+        return {self._kind(part) for part in parts_of(key)}
+
+    def is_basic(self, key: Any) -> bool:
+        """Whether a key surely selects a view: integers and slices."""
+        return self.kinds(key) <= {"plain", "number"}
+
+    def is_simple(self, key: Any) -> bool:
+        """Whether `x[key] = value` is what index_update means: no index twice, or in the order they are given."""
+        kinds = [self._kind(part) for part in parts_of(key)]
+        return "unknown" not in kinds and kinds.count("array") + kinds.count("mask") <= 1
+
+    def _kind(self, part: Any) -> str:
+        if isinstance(part, slice):
+            bounds = (self._kind(bound) for bound in (part.start, part.stop, part.step) if bound is not None)
+            return "plain" if all(kind == "number" for kind in bounds) else "unknown"
+        if not isinstance(part, Node):
+            return _part(part)
+        known = self._program.values[part].type if part in self._program.values else None
+        if known is int:
+            return "number"
+        if not is_spec(known):
+            return "unknown"
+        if known.dtype.kind == "b":
+            return "mask"
+        return ("number" if known.shape == () else "array") if known.dtype.kind in "iu" else "unknown"
+
+
+def is_spec(known: Any) -> bool:
+    return isinstance(known, Spec)
+
+
+def is_update(statement: Any) -> bool:
+    """Whether a statement is `index_update(x, key, value)` of a value of the program."""
+    return (
+        isinstance(statement, Plain)
+        and statement.node.target is INDEX_UPDATE
+        and len(statement.args) == 3
+        and not statement.kwargs
+        and isinstance(statement.args[0], Node)
+    )
+
+
+def writes_directly(node: Node) -> bool:
+    """Whether a node itself changes memory, as the statements of an untyped capture do."""
+    if node.op not in ("call_function", "call_method") or node.target is builtins.print:
+        return False
+    return node.is_impure(impure_random=False) and not is_check(node)
+
+
+def is_check(node: Node) -> bool:
+    from weft.graph import _control
+
+    return node.target in (_control.check, _control.fail)
+
+
+SURE_ARRAYS = frozenset(TABLE[name] for name in ("index_update", "zeros", "ones", "full", "empty", "eye", "arange"))
+"""Ops that give an array, never a scalar of NumPy's."""

@@ -1,0 +1,75 @@
+"""Keys that are equal only where two arguments are interchangeable: the same value of the same type, to the bit.
+
+1, 1.0 and True have other keys, and so have 0.0 and -0.0; NaNs with the same bits have one. Arrays and objects that
+nothing is known of are told apart by identity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from typing import Any
+
+import numpy as np
+
+from weft.graph import Graph, Node
+from weft.graph._arguments import ImmutableDict, ImmutableList
+
+_BY_VALUE = frozenset({bool, int, str, bytes, type(None), type(...)})
+
+
+def key_of(value: Any, nodes: dict[Node, int] | None = None) -> Any:
+    """A hashable key of an argument; nodes count by identity, or by the number that `nodes` has for them."""
+    kind = type(value)
+    if kind is Node:
+        return value if nodes is None else ("node", nodes[value])
+    if kind in _BY_VALUE:
+        return (kind, value)
+    if kind is float:
+        return (float, struct.pack("d", value))
+    if kind is complex:
+        return (complex, struct.pack("dd", value.real, value.imag))
+    if kind in (tuple, list, ImmutableList):
+        return (tuple if kind is tuple else list, *[key_of(part, nodes) for part in value])
+    return _other_key(value, nodes)
+
+
+def _other_key(value: Any, nodes: dict[Node, int] | None) -> Any:
+    kind = type(value)
+    if isinstance(value, np.generic) and value.dtype.kind in "biufcmMSU":
+        return (kind, value.dtype, value.tobytes())
+    if isinstance(value, (np.dtype, type)):
+        return (kind, value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return (kind, *[key_of(part, nodes) for part in value])
+    if kind in (dict, ImmutableDict):
+        return (dict, *[(key_of(name), key_of(part, nodes)) for name, part in value.items()])
+    if kind is slice:
+        return (slice, *[key_of(part, nodes) for part in (value.start, value.stop, value.step)])
+    if kind is Graph:
+        return (Graph, *key_of_graph(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return (kind, *[key_of(getattr(value, f.name, None), nodes) for f in dataclasses.fields(value)])
+    return (kind, id(value))
+
+
+def key_of_call(node: Node, nodes: dict[Node, int] | None = None) -> Any:
+    """A key of what a node calls, and with what."""
+    kwargs = tuple([(name, key_of(node.kwargs[name], nodes)) for name in sorted(node.kwargs)]) if node.kwargs else ()
+    target = node.target if isinstance(node.target, str) else id(node.target)
+    return (node.op, target, tuple([key_of(arg, nodes) for arg in node.args]), kwargs)
+
+
+def key_of_graph(graph: Graph) -> tuple[Any, ...]:
+    """A key of all that a body computes, whatever its nodes are called."""
+    nodes: dict[Node, int] = {}
+    rows = []
+    for node in graph.nodes:
+        rows.append(("placeholder",) if node.op == "placeholder" else key_of_call(node, nodes))
+        nodes[node] = len(nodes)
+    return tuple(rows)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arguments are interchangeable."""
+    return a is b or bool(key_of(a) == key_of(b))

@@ -1,0 +1,84 @@
+"""Which values the caller may hold: what is returned, or written to an argument, and whatever that may be a view of.
+
+Values inside a graph may be one and the same array without anybody noticing. Two results may not, nor a result and an
+argument, unless they were before: whoever called may write into one and would see the other change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.graph import Graph, Node
+from weft.ops._op import Op, op_of
+from weft.ops._spec import Spec
+
+_NUMBERS = (int, float, bool, complex)
+# Ops that are not ufuncs and make an array of their own.
+_FRESH = frozenset(
+    {
+        *("all", "any", "argmax", "argmin", "argsort", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum"),
+        *("einsum", "empty", "eye", "full", "full_like", "index_add", "index_update", "matmul", "max", "mean", "min"),
+        *("ones", "ones_like", "outer", "place_at", "pow", "prod", "sort", "stack", "std", "sum", "take", "var"),
+        *("where", "zeros", "zeros_like"),
+    }
+)
+
+
+def is_fresh(value: Any) -> bool:
+    """Whether a value is a node whose result shares memory with nothing computed before it."""
+    if not isinstance(value, Node) or value.op != "call_function":
+        return False
+    op = op_of(value.target)
+    return op is not None and (isinstance(op.eval, np.ufunc) or op.name in _FRESH)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is for certain a number, of Python's or NumPy's, which nobody can write into."""
+    if not isinstance(value, Node):
+        return isinstance(value, (*_NUMBERS, np.generic))
+    kind = (value._meta or {}).get("type")
+    if isinstance(kind, type):
+        return kind in _NUMBERS
+    return isinstance(kind, Spec) and kind.shape == () and gives_scalars(value)
+
+
+def gives_scalars(node: Node) -> bool:
+    """Whether a node of shape () gives a NumPy scalar and not an array without dimensions: ufuncs do."""
+    op: Op | None = op_of(node.target) if node.op == "call_function" else None
+    return op is not None and isinstance(op.eval, np.ufunc)
+
+
+class Held:
+    """The nodes of a graph whose arrays the caller may hold after a run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._nodes: set[Node] = set()
+        pending = [one for node in graph.nodes if node.op == "output" for one in node._input_nodes]
+        while pending:
+            node = pending.pop()
+            if node not in self._nodes and not is_number(node):
+                self._nodes.add(node)
+                if not is_fresh(node):
+                    pending += node._input_nodes
+
+    def __contains__(self, node: Node) -> bool:
+        return node in self._nodes
+
+    def allows(self, node: Node, instead: Any) -> bool:
+        """Whether `instead`, a node or a constant, may be read where `node` is; takes it that it then is."""
+        if node not in self._nodes or not isinstance(instead, Node) or is_number(node):
+            return True
+        if not is_fresh(instead) or instead in self._nodes:
+            return False
+        self._nodes.add(instead)
+        return True
+
+    def merges(self, node: Node, twin: Node) -> bool:
+        """Whether `twin`, which makes the same call, may be read where `node` is; takes it that it then is."""
+        if node in self._nodes and not is_number(node):
+            if twin in self._nodes:
+                return False
+            self._nodes.add(twin)
+        return True

@@ -1,0 +1,58 @@
+"""Common subexpressions: what is computed twice is computed once.
+
+    >>> import weft
+    >>> graph = weft.Graph()
+    >>> x = graph.placeholder("x")
+    >>> a, b = (graph.call_function(weft.exp, (x,)) for _ in range(2))
+    >>> _ = graph.output(graph.call_function(weft.add, (a, b)))
+    >>> eliminate_common(graph)
+    <Changes: same call 1>
+    >>> print(graph)
+    graph():
+        %x : [num_users=1] = placeholder[target=x]
+        %exp : [num_users=1] = call_function[target=weft.exp](args = (%x,), kwargs = {})
+        %add : [num_users=1] = call_function[target=weft.add](args = (%exp, %exp), kwargs = {})
+        return add
+
+Two calls are the same if they are pure and have the same target and the same arguments, by value, type and bit. Graphs
+in which something is written in place are left alone. What a derivative recomputes on purpose (`meta["recomputed"]`)
+stays apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.graph import Graph, Node
+from weft.passes._changes import Changes
+from weft.passes._keys import key_of_call
+from weft.passes._kinds import PURE, all_graphs, has_writes, kind_of
+from weft.passes._sharing import Held
+from weft.passes._sweep import Sweep, written_values
+
+
+def eliminate_common(graph: Graph) -> Changes:
+    """Keep the first of all pure nodes that make the same call, in each body by itself."""
+    changes = Changes()
+    for one in all_graphs(graph):
+        if not has_writes(one):
+            _merge(one, changes)
+    return changes
+
+
+def _merge(graph: Graph, changes: Changes) -> None:
+    first: dict[Any, Node] = {}
+    held = Held(graph)
+    known: dict[Graph, str] = {}
+    has_targets = bool(written_values(graph))
+    sweep = Sweep(graph)
+    for node in sweep:
+        if node.op not in ("call_function", "get_attr") or (node._meta and node._meta.get("recomputed")):
+            continue
+        # An attribute that is written at the end is named there by the node that reads it.
+        if (node.op == "get_attr" and has_targets) or kind_of(node, known) != PURE:
+            continue
+        twin = first.setdefault(key_of_call(node), node)
+        if twin is not node and (node.op == "get_attr" or held.merges(node, twin)):
+            changes.note("merged", "same call", node, twin)
+            sweep.replace(node, twin)
