@@ -18,6 +18,7 @@ SECTIONS = {  # title: module and function
     "Growth of tracing": "grow.growth",
     "Editing": "edit.edits",
     "A whole graph": "edit.whole_graph",
+    "Passes": "passes.growth",
 }
 
 

@@ -223,9 +223,7 @@ def loop(scope: Scope, depth: int) -> None:
             small = condition.call(operator.lt, total, 1e6, type=spec(dtype="bool"))
             below = condition.call(operator.and_, below, small, type=spec(dtype="bool"))
         condition.graph.output(below)
-        node = scope.graph.call_function(
-            weft.while_loop, (condition.graph, body.graph, (0, *starts), *operands)
-        )
+        node = scope.graph.call_function(weft.while_loop, (condition.graph, body.graph, (0, *starts), *operands))
         types = [int, *types]
     else:
         kept = [out for out in outs if out.meta["type"] == spec(4)]
@@ -241,7 +239,17 @@ def loop(scope: Scope, depth: int) -> None:
 
 
 def statements(scope: Scope, depth: int, count: int) -> None:
-    plain = [update_whole, update_vector, update_vector, update_matrix, update_through_view, view, view, arithmetic, fresh]
+    plain = [
+        update_whole,
+        update_vector,
+        update_vector,
+        update_matrix,
+        update_through_view,
+        view,
+        view,
+        arithmetic,
+        fresh,
+    ]
     for _ in range(count):
         if depth > 0 and scope.rng.random() < 0.35:
             scope.rng.choice([branch, loop])(scope, depth)
@@ -256,11 +264,8 @@ def program(seed: int) -> weft.Graph:
     inputs = [scope.note(scope.graph.placeholder(name), spec(*shape)) for name, shape in INPUTS]
     statements(scope, rng.randrange(1, 4), rng.randrange(3, 9))
     outputs = tuple(scope.pick(VECTOR, MATRIX) for _ in range(rng.randrange(1, 4)))
-    writes = []
-    for target in inputs:
-        if rng.random() < 0.5:
-            writes.append((target, scope.pick(target.meta["type"].shape)))
-    scope.graph.output(outputs, writes=tuple(writes))
+    written = [target for target in inputs if rng.random() < 0.5]
+    scope.graph.output(outputs, writes=[(target, scope.pick(target.meta["type"].shape)) for target in written])
     return scope.graph
 
 

@@ -8,7 +8,7 @@ TIES = integers(0, 3, 40)
 
 case("clip_between", X, a_min=-0.5, a_max=0.5, ref=np.clip)
 case("clip_between", X, 0, a_max=normal(4), ref=np.clip)
-case("clip_between", integers(-9, 9, 5), a_max=3, ref=lambda a, a_max: np.clip(a, None, a_max))
+case("clip_between", integers(-9, 9, 5), None, a_max=3, ref=np.clip)
 for kind in (None, "quicksort", "heapsort", "stable", "mergesort"):
     case("argsort_by", TIES, kind=kind, ref=np.argsort)
     case("argsort_by", X, 0, kind, ref=np.argsort)

@@ -55,7 +55,9 @@ def test_slices_of_a_size_without_hint() -> None:
 def test_slices_with_symbolic_bounds(data: Any) -> None:
     """Bounds computed from sizes and counters, with and without hints."""
     env = Sizes()
-    hints = data.draw(st.one_of(st.just((None, None)), st.tuples(st.integers(0, 6), st.sampled_from([-6, -2, -1, 1, 3, 6]))))
+    hints = data.draw(
+        st.one_of(st.just((None, None)), st.tuples(st.integers(0, 6), st.sampled_from([-6, -2, -1, 1, 3, 6])))
+    )
     n, i = env.size("n", hints[0]), env.value("i", hints[1])
     bound = st.sampled_from([None, i, i + 3, n - 1, n - i, i - n, n // 2, -2, 3])
     start, stop, step = data.draw(bound), data.draw(bound), data.draw(st.sampled_from([None, 1, 2, -1, -2, i]))

@@ -219,7 +219,8 @@ STANDARD_FFT = {
 def test_namespaces() -> None:
     assert weft.fft is sys.modules["weft.fft"]
     assert weft.linalg is sys.modules["weft.linalg"]
-    assert set(linalg.__all__) == STANDARD_LINALG | {"eig", "eigvals", "norm"}
+    further = {"cond", "eig", "eigvals", "lstsq", "multi_dot", "norm", "tensorinv", "tensorsolve"}
+    assert set(linalg.__all__) == STANDARD_LINALG | further
     assert set(fft.__all__) == STANDARD_FFT | {"fft2", "ifft2", "rfft2", "irfft2"}
     for module in (linalg, fft):
         for name in module.__all__:

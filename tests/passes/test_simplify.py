@@ -176,7 +176,7 @@ def test_results_keep_type_and_memory_of_their_own(
         assert np.shares_memory(after, x) <= shared
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(derandomize=True, max_examples=25, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("place", range(len(CASES)))
 def test_any_values(place: int, data: Any) -> None:

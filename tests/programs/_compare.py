@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from programs._program import Program
+from programs._watched import watched
 
 RTOL = 1e-12  # Room for a sum taken in another order; the same NumPy calls give the same bits.
 
@@ -78,7 +79,9 @@ def observed(program: Program) -> set[str]:
     """The features that only running the program shows, over all its arguments."""
     found: set[str] = set()
     for which in range(len(program.makers)):
-        before, after = program.arguments(which), run(program, which=which)
+        function, notes = watched(program)
+        before, after = program.arguments(which), run(program, function, which)
+        found |= notes.found
         try:
             for one, other in zip(after.arguments, before, strict=True):
                 _same("argument", one, other, 0.0)

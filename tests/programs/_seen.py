@@ -1,6 +1,6 @@
 """Which features a program's source shows, its helpers' source included: a walk over the syntax tree.
 
-What syntax cannot tell (whether `k` in `a[k] = v` is a number, a mask or an array) is declared by the program's author.
+What syntax cannot tell is watched while the program runs (`_watched.py`) or, failing that, declared by its author.
 """
 
 from __future__ import annotations
@@ -17,15 +17,8 @@ import numpy as np
 from programs._seen_calls import calls
 from programs._seen_statements import statements
 
-# What the walk cannot see. A program names these itself; the rest it may not name.
+# What neither the walk nor a run can tell. A program names these itself; the rest it may not name.
 DECLARED = {
-    "traced range bounds",
-    "range with a negative step",
-    "for over an array",
-    "a[i] = v",
-    "a[mask] = v",
-    "a[idx] = v",
-    "x += 1 on an array",
     "write through a view",
     "write through a transposed view",
     "write through a reshaped view",
@@ -33,28 +26,18 @@ DECLARED = {
     "overlap",
     "narrowing write",
     "integer wrap-around",
+    # A run shows bounds that change in a loop; bounds that are arguments must be named.
     "traced slice bounds",
     "trip count is an argument",
-    "mask selection",
     "shrinking array",
-    "array values bound a slice",
-}
-# What only a run shows; the tests compare these with what happens.
-OBSERVED = {
-    "writes argument",
-    "returns nothing",
-    "returns a tuple",
-    "returns a dict",
-    "returns a list",
-    "returns a Python number",
-    "returns a NumPy scalar",
+    "weft.wrap",
 }
 
 
 def seen(function: Callable[..., Any]) -> set[str]:
     """The features visible in a function and in everything of its own module that it reaches."""
     found: set[str] = set()
-    for k, (part, tree) in enumerate(_parts(function)):
+    for k, (part, tree) in enumerate(parts(function)):
         found |= statements(tree) | calls(tree)
         if k and isinstance(part, FunctionType) and part.__qualname__ == part.__name__:
             found.add("helper function")
@@ -67,7 +50,7 @@ def seen(function: Callable[..., Any]) -> set[str]:
     return found
 
 
-def _parts(function: Callable[..., Any]) -> Iterator[tuple[Any, ast.AST]]:
+def parts(function: Callable[..., Any]) -> Iterator[tuple[Any, ast.AST]]:
     """The function, then each function and class of the same module reached from it, with its tree."""
     waiting: list[Any] = [function]
     known: set[int] = set()

@@ -28,7 +28,7 @@ _GROUPS = {
 }
 _NUMPY = {name: feature for feature, names in _GROUPS.items() for name in names.split()}
 _ALONE = (
-    "zeros ones empty full arange linspace meshgrid fromfunction ndarray where roll diff outer einsum vdot cross "
+    "zeros ones empty full arange linspace meshgrid fromfunction where roll diff outer einsum vdot cross "
     "histogram bincount searchsorted interp polyval gradient trapezoid linalg fft random"
 )
 _NUMPY |= {name: f"np.{name}" for name in _ALONE.split()}
@@ -49,7 +49,6 @@ _UFUNC_METHODS = {"outer", "reduce", "accumulate", "at"}
 _BUILTINS = {"abs", "min", "max", "sum", "len", "round", "int", "float", "bool", "print"}
 _OF_WEFT = {
     "nn": "nn.Module",
-    "wrap": "weft.wrap",
     "cond": "weft.cond, weft.switch",
     "switch": "weft.cond, weft.switch",
     "while_loop": "weft.while_loop, weft.fori_loop, weft.scan",
@@ -120,6 +119,8 @@ def _call(node: ast.Call) -> set[str]:
     elif isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "np":
         if node.func.attr == "histogram" and "weights" in keywords:
             found.add("np.histogram with weights")
+        if node.func.attr == "ndarray":
+            found.add("np.ndarray")
         if node.func.attr == "array" and node.args and _is_display(node.args[0]):
             found.add("np.array of values")
     return found

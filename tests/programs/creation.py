@@ -92,7 +92,6 @@ def vandermonde_and_friends(x, degree):
 @program(
     arguments=lambda rng: (6,),
     others=[lambda rng: (1,), lambda rng: (2,)],
-    features=["a[i] = v", "traced range bounds"],
 )
 def pascal_triangle(n):
     rows = np.zeros((n, n), dtype=np.int64)
@@ -121,7 +120,6 @@ def finite_difference_matrix(n, dtype):
 @program(
     arguments=lambda rng: (4,),
     others=[lambda rng: (3,), lambda rng: (6,)],
-    features=["a[i] = v"],
 )
 def magic_square(n):
     """Odd orders by the siamese walk, others not magic at all."""
@@ -135,3 +133,16 @@ def magic_square(n):
         else:
             i, j = up, right
     return square, square.sum(axis=0)
+
+
+@program(
+    arguments=lambda rng: (4, rng.random(4)),
+    others=[lambda rng: (1, np.ones(1)), lambda rng: (3, np.arange(3))],
+    trace=True,
+)
+def hilbert_system(n, b):
+    """A matrix from a formula of its indices, and what it does to errors."""
+    h = np.fromfunction(lambda i, j: 1 / (i + j + 1), (n, n))
+    x = np.linalg.solve(h, b)
+    xx, yy = np.meshgrid(x, b, indexing="ij")
+    return np.round(h @ x - b, 6) + 0.0, (xx * yy).shape

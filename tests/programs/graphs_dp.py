@@ -19,17 +19,16 @@ def _weights(n, dtype=np.float64):
 @program(
     arguments=_weights(7),
     others=[_weights(1), _weights(4, np.int64), lambda rng: (np.full((3, 3), np.inf),)],
-    features=["a[i] = v"],
 )
 def floyd_warshall(path):
-    for k in range(path.shape[0]):
-        path[:] = np.minimum(path[:], np.add.outer(path[:, k], path[k, :]))
+    """In place, one vertex to pass through at a time."""
+    for k in range(len(path)):
+        np.minimum(path, np.add.outer(path[:, k], path[k]), out=path)
 
 
 @program(
     arguments=_weights(5),
     others=[_weights(2, np.int32), lambda rng: (np.array([[0.0, np.inf], [1.0, 0.0]]),)],
-    features=["a[i] = v"],
 )
 def floyd_warshall_scalar(distance):
     """Three loops, and the next vertex on each path."""
@@ -52,7 +51,6 @@ def floyd_warshall_scalar(distance):
         lambda rng: (np.arange(4, dtype=np.uint8), np.arange(4, dtype=np.uint8)),
         lambda rng: (np.array([1]), np.array([2])),
     ],
-    features=["a[i] = v"],
 )
 def edit_distance(a, b):
     m, n = len(a), len(b)
@@ -73,7 +71,6 @@ def edit_distance(a, b):
         lambda rng: (np.zeros(0, np.int64), np.zeros(0, np.int64)),
         lambda rng: (np.arange(5), np.arange(5)),
     ],
-    features=["a[i] = v"],
 )
 def longest_common_subsequence(a, b):
     """Its elements, read back from the table with while and elif."""
@@ -107,7 +104,6 @@ def longest_common_subsequence(a, b):
         lambda rng: (np.zeros(0, np.int64), np.zeros(0, np.int64), 4),
         lambda rng: (rng.integers(1, 4, 3), rng.random(3), 0),
     ],
-    features=["range with a negative step", "a[i] = v"],
 )
 def knapsack(weights, values, capacity):
     best = np.zeros(capacity + 1, dtype=values.dtype)
@@ -125,28 +121,25 @@ def knapsack(weights, values, capacity):
         lambda rng: (np.array([0, 3, 1, 2, 0, 3]),),
         lambda rng: (np.zeros(5, np.int8),),
     ],
-    features=["range with a negative step", "traced range bounds", "a[i] = v"],
 )
 def nussinov(bases):
-    """Most base pairs in a folded strand: 0 with 3, 1 with 2."""
+    """Most base pairs in a folded strand: 0 with 3, 1 with 2, and never two neighbours."""
     n = len(bases)
-    table = np.zeros((n, n), dtype=np.int32)
-    for i in range(n - 1, -1, -1):
+    best = np.zeros((n, n), dtype=np.int32)
+    for i in range(n - 2, -1, -1):
         for j in range(i + 1, n):
-            table[i, j] = max(table[i, j], table[i, j - 1])
-            table[i, j] = max(table[i, j], table[i + 1, j])
-            pair = 1 if bases[i] + bases[j] == 3 else 0
-            inner = table[i + 1, j - 1] + pair if i < j - 1 else table[i + 1, j - 1]
-            table[i, j] = max(table[i, j], inner)
+            top = max(best[i + 1, j], best[i, j - 1])
+            if j - i > 1 and bases[i] + bases[j] == 3:
+                top = max(top, best[i + 1, j - 1] + 1)
             for k in range(i + 1, j):
-                table[i, j] = max(table[i, j], table[i, k] + table[k + 1, j])
-    return table
+                top = max(top, best[i, k] + best[k + 1, j])
+            best[i, j] = top
+    return best
 
 
 @program(
     arguments=lambda rng: (rng.integers(2, 12, 6),),
     others=[lambda rng: (rng.integers(2, 12, 2),), lambda rng: (rng.integers(2, 12, 4).astype(np.int32),)],
-    features=["traced range bounds", "traced slice bounds"],
 )
 def matrix_chain(sizes):
     """The cheapest order of a product of matrices."""
@@ -170,7 +163,6 @@ def matrix_chain(sizes):
         lambda rng: (3, np.zeros((0, 2), np.int64)),
         lambda rng: (4, np.array([[0, 1], [1, 2], [2, 3], [3, 0]])),
     ],
-    features=["for over an array", "a[i] = v"],
 )
 def union_find(n, edges):
     """Components of a graph: paths are halved on the way up."""
@@ -203,7 +195,6 @@ def union_find(n, edges):
         lambda rng: (np.full((3, 3), np.inf), 2),
         lambda rng: (rng.integers(1, 9, (4, 4)), 3),
     ],
-    features=["a[i] = v", "a[mask] = v"],
 )
 def dijkstra(weights, start):
     """Without a queue: the nearest open vertex is looked up each time; what cannot be reached stays infinite."""
@@ -230,7 +221,6 @@ def dijkstra(weights, start):
         lambda rng: (np.ones((4, 4), bool), 2),
         lambda rng: (np.eye(5, k=1, dtype=bool), 0),
     ],
-    features=["a[mask] = v"],
 )
 def breadth_first(adjacent, start):
     """Levels of a search that goes on while the frontier is not empty."""
@@ -252,7 +242,6 @@ def breadth_first(adjacent, start):
         lambda rng: (np.array([2, 3], np.int32), 0),
         lambda rng: (np.array([7, 4]), 18),
     ],
-    features=["for over an array", "a[i] = v"],
 )
 def coin_change(coins, amount):
     """Fewest coins and number of ways; -1 coins where there is no way."""

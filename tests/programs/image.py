@@ -39,7 +39,6 @@ def sobel_edges(image):
 @program(
     arguments=_picture(6, 7),
     others=[_picture(1, 1), _picture(4, 3, dtype=np.float64)],
-    features=["a[i] = v"],
 )
 def median_filter(image):
     """The middle of nine, with the edges repeated."""
@@ -75,7 +74,6 @@ def gaussian_blur(image, sigma):
         lambda rng: (np.full((3, 3), 7, np.uint8),),
         lambda rng: (rng.integers(100, 120, (4, 5)).astype(np.uint8),),
     ],
-    features=["mask selection"],
 )
 def equalise(image):
     histogram, _ = np.histogram(image.ravel(), bins=256, range=(0, 256))
@@ -90,7 +88,6 @@ def equalise(image):
 @program(
     arguments=lambda rng: (rng.random((6, 7)) * 255,),
     others=[lambda rng: (np.full((1, 1), 200.0),), lambda rng: ((rng.random((4, 4)) * 255).astype(np.float32),)],
-    features=["a[i] = v"],
 )
 def floyd_steinberg(image):
     """Dithering: the error of each pixel moves on to its neighbours."""

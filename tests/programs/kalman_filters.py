@@ -25,7 +25,6 @@ def update(x, p, z, h, r):
         lambda rng: (np.full((4, 1), np.nan), 1.0, 1e-2, 1.0),
         lambda rng: (np.where(rng.random((6, 1)) < 0.4, np.nan, 1.0), 0.5, 0.1, 0.2),
     ],
-    features=["for over an array", "a[i] = v"],
 )
 def kalman_track(measurements, dt, process, noise):
     """Position and speed from positions; a NaN is a missed measurement."""
@@ -62,7 +61,6 @@ class Kalman1D:
 @program(
     arguments=lambda rng: (rng.standard_normal(9), 1.0, 0.25),
     others=[lambda rng: (np.zeros(1), 2.0, 0.5), lambda rng: (rng.standard_normal(5).astype(np.float32), 0.5, 0.1)],
-    features=["a[i] = v"],
 )
 def smooth_with_object(z, variance, noise):
     kalman = Kalman1D(variance, noise=noise)
@@ -83,7 +81,6 @@ def smooth_with_object(z, variance, noise):
         lambda rng: (np.ones(1), np.ones((1, 1)), np.ones((1, 2)) / 2, np.array([0])),
         lambda rng: (np.ones(3) / 3, rng.dirichlet([1, 1, 1], 3), rng.dirichlet([1, 1], 3), rng.integers(0, 2, 4)),
     ],
-    features=["range with a negative step", "a[i] = v"],
 )
 def viterbi(start, transition, emission, observed):
     """The likeliest path of a hidden Markov model, in logarithms, with its score."""
@@ -136,7 +133,6 @@ def hmm_forward(start, transition, emission, observed):
         lambda rng: (np.array([0.0, 1.0, 0.0]), 0.99),
         lambda rng: (rng.random(6).astype(np.float32), 0.0),
     ],
-    features=["a[i] = v"],
 )
 def systematic_resampling(weights, offset):
     """Which particle each comb tooth falls on."""
@@ -161,7 +157,6 @@ def systematic_resampling(weights, offset):
         lambda rng: (rng.standard_normal(2), rng.standard_normal(2), 4, 0.1),
         lambda rng: (rng.standard_normal(6).astype(np.float32), rng.standard_normal(6).astype(np.float32), 1, 0.5),
     ],
-    features=["traced slice bounds", "a[i] = v"],
 )
 def least_mean_squares(x, desired, taps, rate):
     """An adaptive filter; the window of past inputs is turned round."""

@@ -33,12 +33,13 @@ def two_products(alpha, beta, a, b, c, d):
         lambda rng: (1.0, 2.0, rng.random((4, 4)).astype(np.float32), *(rng.random(4) for _ in range(8))),
     ],
     trace=True,
-    features=["x += 1 on an array"],
 )
 def gemver(alpha, beta, a, u1, v1, u2, v2, w, x, y, z):
-    a += np.outer(u1, v1) + np.outer(u2, v2)
-    x += beta * y @ a + z
-    w += alpha * a @ x
+    """Two updates of rank one, then a vector from each side."""
+    for u, v in ((u1, v1), (u2, v2)):
+        a += np.outer(u, v)
+    x += z + beta * (a.T @ y)
+    w += alpha * np.dot(a, x)
 
 
 @program(
@@ -48,15 +49,15 @@ def gemver(alpha, beta, a, u1, v1, u2, v2, w, x, y, z):
         lambda rng: (rng.integers(0, 9, (6, 3)),),
         lambda rng: (rng.standard_normal((5, 2)).astype(np.float32),),
     ],
-    features=["a[i] = v", "traced slice bounds"],
 )
 def covariance(data):
-    n, m = data.shape
-    centred = data - np.mean(data, axis=0)
-    cov = np.zeros((m, m), dtype=centred.dtype)
-    for i in range(m):
-        cov[i:m, i] = cov[i, i:m] = centred[:, i] @ centred[:, i:m] / (n - 1.0)
-    return cov
+    """The upper triangle row by row, mirrored as it is made."""
+    samples, width = data.shape
+    deviation = data - data.mean(axis=0)
+    result = np.empty((width, width), deviation.dtype)
+    for k in range(width):
+        result[k, k:] = result[k:, k] = deviation[:, k].dot(deviation[:, k:]) / (samples - 1)
+    return result
 
 
 @program(
@@ -65,19 +66,19 @@ def covariance(data):
         lambda rng: (np.ones((5, 2)),),
         lambda rng: (rng.standard_normal((6, 4)).astype(np.float32),),
     ],
-    features=["a[mask] = v"],
 )
 def correlation(data):
-    mean = data.mean(axis=0)
-    std = data.std(axis=0)
-    std[std <= 0.1] = 1.0
-    scaled = (data - mean) / (np.sqrt(data.shape[0]) * std)
-    m = data.shape[1]
-    corr = np.eye(m, dtype=data.dtype)
-    for i in range(m - 1):
-        corr[i + 1 : m, i] = corr[i, i + 1 : m] = scaled[:, i] @ scaled[:, i + 1 : m]
-    corr[-1, -1] = 1.0
-    return corr
+    """A column that hardly varies is divided by one."""
+    deviation = data - data.mean(axis=0)
+    spread = np.sqrt((deviation**2).sum(axis=0))
+    spread[spread < 1e-3] = 1
+    deviation /= spread
+    width = data.shape[1]
+    result = np.eye(width, dtype=data.dtype)
+    for i in range(1, width):
+        for j in range(i):
+            result[i, j] = result[j, i] = deviation[:, i] @ deviation[:, j]
+    return result
 
 
 @program(
@@ -201,7 +202,7 @@ def triangle_areas(p, q):
     trace=True,
 )
 def doitgen(a, c4, scale):
-    """The last axis of a 3-d array is multiplied by a matrix, in place."""
-    r, q, s = a.shape
-    a[:] = np.reshape(np.reshape(a, (r, q, 1, s)) @ c4, (r, q, s)) * scale
+    """The last axis of a 3-d array is multiplied by a matrix, a plane at a time, in place."""
+    for plane in a:
+        plane[:] = (plane @ c4) * scale
     return np.triu(a[0]), np.tril(a[-1])

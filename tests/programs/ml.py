@@ -14,7 +14,7 @@ from programs._program import program
         lambda rng: (np.ones((5, 2)), 2, 3),
         lambda rng: (rng.standard_normal((8, 3)).astype(np.float32), 1, 0),
     ],
-    features=["trip count is an argument", "mask selection", "a[i] = v"],
+    features=["trip count is an argument"],
 )
 def kmeans(x, k, limit):
     """Lloyd's iteration from the first k points; a cluster that lost all its points stays where it was."""
@@ -44,7 +44,6 @@ def kmeans(x, k, limit):
             6,
         ),
     ],
-    features=["for over an array"],
 )
 def knn(train, labels, queries, k):
     """The most frequent label among the nearest k."""
@@ -66,7 +65,7 @@ def sigmoid(z):
         lambda rng: (rng.standard_normal((2, 1)), np.array([0.0, 1.0]), 0.1, 0),
         lambda rng: (rng.standard_normal((6, 2)).astype(np.float32), np.ones(6, np.float32), 1.0, 4),
     ],
-    features=["trip count is an argument", "x += 1 on an array"],
+    features=["trip count is an argument"],
 )
 def logistic_regression(x, y, rate, epochs):
     n, d = x.shape
@@ -114,7 +113,7 @@ def perceptron(x, y, epochs):
         lambda rng: (rng.random((1, 1)), np.ones((1, 1)), 2, 0.1, 1),
         lambda rng: (rng.random((3, 2)).astype(np.float32), np.ones((3, 1), np.float32), 1, 0.1, 0),
     ],
-    features=["trip count is an argument", "x += 1 on an array"],
+    features=["trip count is an argument"],
 )
 def two_layer_network(x, targets, hidden, rate, epochs):
     """Backpropagation by hand; weights from a seeded generator."""
@@ -145,7 +144,6 @@ def two_layer_network(x, targets, hidden, rate, epochs):
         lambda rng: (rng.standard_normal((1, 2)), rng.standard_normal((1, 2)), rng.standard_normal((1, 2)), True),
         lambda rng: (*(rng.standard_normal((3, 2)).astype(np.float32) for _ in range(3)), False),
     ],
-    features=["a[mask] = v"],
     trace=True,
 )
 def attention(q, k, v, causal):
@@ -190,7 +188,6 @@ def batchnorm(x, gamma, beta, running_mean, running_var, training):
         lambda rng: (np.ones((4, 1)), np.array([0, 1, 0, 1])),
         lambda rng: (rng.random((3, 3)), np.zeros(3, np.int64)),
     ],
-    features=["mask selection"],
 )
 def best_stump(x, y):
     """The split of a decision tree's root: feature, threshold and impurity."""
@@ -217,7 +214,6 @@ def best_stump(x, y):
         lambda rng: (rng.standard_normal((4, 1)), np.array([0, 0, 1, 1]), rng.standard_normal((1, 1)), 2),
         lambda rng: (rng.standard_normal((6, 3)).astype(np.float32), np.zeros(6, np.int64), np.zeros((0, 3)), 1),
     ],
-    features=["mask selection"],
 )
 def naive_bayes(x, y, queries, classes):
     """Gaussian likelihoods for each class; a dict of parameters by class."""

@@ -74,7 +74,7 @@ class Momentum:
 @program(
     arguments=lambda rng: (rng.random(3), np.diag([1.0, 2.0, 3.0]), 5),
     others=[lambda rng: (np.zeros(1), np.ones((1, 1)), 2), lambda rng: (rng.random(2), np.eye(2), 0)],
-    features=["trip count is an argument", "x += 1 on an array"],
+    features=["trip count is an argument"],
 )
 def optimise_with_object(x, a, steps):
     """An object that is made inside and changes with each step; x is changed in place."""
@@ -98,7 +98,6 @@ def make_counter():
 @program(
     arguments=lambda rng: (rng.random(6), 0.5),
     others=[lambda rng: (np.zeros(2), 0.5), lambda rng: (np.ones(3), 0.1)],
-    features=["for over an array"],
 )
 def count_with_closure(x, limit):
     """A function that remembers, called from a loop."""
@@ -175,7 +174,6 @@ def doubled(buffer):
 @program(
     arguments=lambda rng: (rng.random(4), np.array([1.0, 0.0, 2.0, -1.0])),
     others=[lambda rng: (np.ones(2), np.zeros(2)), lambda rng: (np.arange(3.0), np.arange(3.0))],
-    features=["x += 1 on an array"],
     trace=True,
 )
 def with_blocks(x, y):
@@ -251,3 +249,24 @@ def nested_parameters(x, parameters):
         outputs.append(x)
     updated = [w - parameters["rate"] * w for w in parameters["layers"]]
     return {"outputs": outputs, "parameters": {**parameters, "layers": updated}}
+
+
+def parsed(text, default=1.0):
+    try:
+        number = float(text)
+    except ValueError:
+        return default
+    else:
+        return round(number, 2)
+
+
+@program(
+    arguments=lambda rng: (rng.random(4), "0.256, x, 3"),
+    others=[lambda rng: (np.ones(2), ""), lambda rng: (np.arange(3), "2,2")],
+    trace=True,
+    script=False,
+)
+def weights_from_text(x, text):
+    """Text is read as Python reads it; the numbers then weigh the array."""
+    weights = [parsed(part) for part in text.split(",")]
+    return sum(w * x**k for k, w in enumerate(weights)), weights

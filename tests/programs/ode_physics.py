@@ -14,7 +14,7 @@ GRAVITY = 9.81
 @program(
     arguments=lambda rng: (1.0, 0.5, 0.1, 20),
     others=[lambda rng: (0.0, 1.0, 0.01, 1), lambda rng: (2.0, -1.0, 0.5, 0)],
-    features=["trip count is an argument", "a[i] = v"],
+    features=["trip count is an argument"],
 )
 def euler_decay(y0, rate, dt, steps):
     y = np.zeros(steps + 1)
@@ -35,7 +35,7 @@ def rk4_step(f, t, y, h):
 @program(
     arguments=lambda rng: (np.array([1.0, 1.0, 1.0]), 0.01, 15),
     others=[lambda rng: (np.zeros(3), 0.1, 3), lambda rng: (rng.random(3), 0.05, 0)],
-    features=["trip count is an argument", "a[i] = v"],
+    features=["trip count is an argument"],
 )
 def lorenz_rk4(start, h, steps):
     def slope(t, s, sigma=10.0, rho=28.0, beta=8.0 / 3.0):
@@ -86,7 +86,7 @@ def adaptive_rk45(t, end, y, tolerance):
 @program(
     arguments=lambda rng: (0.5, 0.0, 0.05, 12, 1.0),
     others=[lambda rng: (0.0, 0.0, 0.1, 3, 2.0), lambda rng: (3.0, 1.0, 0.01, 0, 0.5)],
-    features=["trip count is an argument", "a[i] = v"],
+    features=["trip count is an argument"],
 )
 def pendulum_verlet(angle, speed, dt, steps, length):
     """Numbers from `math` on the way, an array of angles at the end."""
@@ -161,7 +161,7 @@ def golden_section(coefficients, a, b, tolerance):
 @program(
     arguments=lambda rng: (np.array([-1.2, 1.0]), 20),
     others=[lambda rng: (np.array([1.0, 1.0]), 5), lambda rng: (rng.random(4), 3), lambda rng: (rng.random(2), 0)],
-    features=["trip count is an argument", "a[i] = v"],
+    features=["trip count is an argument"],
 )
 def descent_with_line_search(x, limit):
     """Rosenbrock's valley, by steepest descent with backtracking."""
@@ -228,3 +228,40 @@ def burgers(u, ratio, steps):
         flux = 0.5 * u**2
         u[1:-1] = 0.5 * (u[2:] + u[:-2]) - 0.5 * ratio * (flux[2:] - flux[:-2])
     return np.gradient(u)
+
+
+@program(
+    arguments=lambda rng: (rng.standard_normal((8, 3)), rng.standard_normal((5, 3))),
+    others=[
+        lambda rng: (np.eye(3), np.ones((1, 3))),
+        lambda rng: (rng.standard_normal((3, 3)).astype(np.float32), np.zeros((0, 3))),
+    ],
+    trace=True,
+)
+def biot_savart(wire, points):
+    """The field of a closed wire at some points, a piece of wire at a time."""
+    field = np.zeros((len(points), 3))
+    pieces = np.roll(wire, -1, axis=0) - wire
+    middles = wire + pieces / 2
+    for k in range(len(wire)):
+        r = points - middles[k]
+        distance = np.sqrt((r * r).sum(axis=1, keepdims=True)) + 1e-3
+        field += np.cross(pieces[k], r) / distance**3
+    return field
+
+
+@program(
+    arguments=lambda rng: (np.linspace(-1, 1, 6), np.linspace(0, 2, 5)),
+    others=[
+        lambda rng: (np.arange(2.0), np.arange(3.0)),
+        lambda rng: (np.linspace(0, 1, 4).astype(np.float32), np.arange(2.0)),
+    ],
+    trace=True,
+)
+def potential_energy(x, y):
+    """Forces on a grid from differences, and the work along its first row."""
+    gx, gy = np.meshgrid(x, y)
+    potential = gx**2 * np.exp(-(gy**2))
+    dy, dx = np.gradient(potential, y, x)
+    work = np.trapezoid(-dx[0], x)
+    return np.hypot(dx, dy), work, np.trapezoid(potential, dx=0.5, axis=0)

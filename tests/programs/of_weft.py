@@ -53,6 +53,7 @@ def digits_of(x, places):
     arguments=lambda rng: (rng.random((2, 3)), 2),
     others=[lambda rng: (np.ones(1), 1), lambda rng: (rng.random(4), 3)],
     trace=True,
+    features=["weft.wrap"],
 )
 def rounded_by_text(x, places):
     return digits_of(x * 10, places) - x * 10

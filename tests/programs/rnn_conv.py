@@ -18,7 +18,6 @@ def _arrays(*shapes, dtype=np.float64):
         _arrays((0, 2), (3, 2), (3, 3), (3,), (2, 3)),
         _arrays((4, 2), (3, 2), (3, 3), (3,), (1, 3), dtype=np.float32),
     ],
-    features=["for over an array"],
 )
 def rnn(xs, w_in, w_rec, bias, w_out):
     """All outputs, and the last state."""
@@ -59,7 +58,6 @@ def lstm(xs, w, b):
 @program(
     arguments=_arrays((4, 2, 3), (3, 15), (5, 15), (15,)),
     others=[_arrays((1, 1, 1), (1, 3), (1, 3), (3,)), _arrays((3, 2, 2), (2, 6), (2, 6), (6,), dtype=np.float32)],
-    features=["for over an array"],
 )
 def gru(xs, w, u, b):
     """A batch of sequences; three gates cut from one product, backwards in time."""
@@ -77,19 +75,17 @@ def gru(xs, w, u, b):
 @program(
     arguments=_arrays((2, 6, 5, 3), (3, 3, 3, 4), (4,)),
     others=[_arrays((1, 2, 2, 1), (2, 2, 1, 1), (1,)), _arrays((1, 4, 4, 2), (1, 3, 2, 2), (2,), dtype=np.float32)],
-    features=["traced slice bounds"],
 )
 def conv2d_bias(images, weights, bias):
     """Images, height, width, channels; a window at a time."""
-    k_h, k_w, _, c_out = weights.shape
-    n, h_in, w_in, _ = images.shape
-    h_out, w_out = h_in - k_h + 1, w_in - k_w + 1
-    output = np.empty((n, h_out, w_out, c_out), dtype=images.dtype)
-    for i in range(h_out):
-        for j in range(w_out):
-            window = images[:, i : i + k_h, j : j + k_w, :, np.newaxis]
-            output[:, i, j, :] = np.sum(window * weights[np.newaxis, :, :, :], axis=(1, 2, 3))
-    return output + bias
+    kh, kw = weights.shape[:2]
+    rows, columns = images.shape[1] - kh + 1, images.shape[2] - kw + 1
+    out = np.zeros((len(images), rows, columns, len(bias)), images.dtype)
+    for r in range(rows):
+        for c in range(columns):
+            patch = images[:, r : r + kh, c : c + kw, :]
+            out[:, r, c] = np.tensordot(patch, weights, axes=3) + bias
+    return out
 
 
 @program(
@@ -99,7 +95,6 @@ def conv2d_bias(images, weights, bias):
         lambda rng: (rng.integers(0, 9, (4, 4)), rng.integers(-1, 2, (3, 3)), 1, 2),
         lambda rng: (rng.random((3, 3)).astype(np.float32), rng.random((3, 3)).astype(np.float32), 3, 0),
     ],
-    features=["a[i] = v"],
 )
 def conv2d_scalar(image, kernel, stride, padding):
     """Six numbers deep: every product by itself, and what falls outside the image is nothing."""
@@ -123,12 +118,15 @@ def relu(x):
     return np.maximum(x, 0)
 
 
-def maxpool2d(x):
-    output = np.empty([x.shape[0], x.shape[1] // 2, x.shape[2] // 2, x.shape[3]], dtype=x.dtype)
-    for i in range(x.shape[1] // 2):
-        for j in range(x.shape[2] // 2):
-            output[:, i, j, :] = np.max(x[:, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2, :], axis=(1, 2))
-    return output
+def maxpool2d(x, size=2):
+    """Rows and columns that do not fill a window are dropped."""
+    n, rows, columns, channels = x.shape
+    out = np.empty((n, rows // size, columns // size, channels), x.dtype)
+    for r in range(out.shape[1]):
+        for c in range(out.shape[2]):
+            window = x[:, r * size : (r + 1) * size, c * size : (c + 1) * size]
+            out[:, r, c] = window.max(axis=(1, 2))
+    return out
 
 
 @program(
@@ -150,13 +148,13 @@ def pooled(x):
     ],
 )
 def small_network(images, kernel, kernel_bias, dense, dense_bias):
-    """Convolution, pooling, a dense layer and the class of each image."""
-    x = relu(conv2d_bias(images, kernel, kernel_bias))
-    x = maxpool2d(x)
-    x = np.reshape(x, (x.shape[0], -1))
-    logits = x @ dense + dense_bias
-    shifted = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
-    return np.argmax(logits, axis=1), shifted / np.sum(shifted, axis=-1, keepdims=True)
+    """Convolution, pooling, a dense layer; the class of each image and how sure the network is."""
+    features = maxpool2d(relu(conv2d_bias(images, kernel, kernel_bias)))
+    scores = features.reshape(len(images), -1).dot(dense) + dense_bias
+    scores -= scores.max(axis=1, keepdims=True)
+    chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    guess = chances.argmax(axis=1)
+    return guess, chances[np.arange(len(guess)), guess]
 
 
 @program(

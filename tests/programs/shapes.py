@@ -13,7 +13,6 @@ from programs._program import program
         lambda rng: (rng.random((1, 1)), rng.random((1, 1))),
         lambda rng: (rng.integers(0, 5, (3, 3)), np.ones((3, 3), int)),
     ],
-    features=["traced slice bounds", "a[i] = v"],
 )
 def prefix_products(a, b):
     """a[i, :j] @ b[:j] for every i and j."""
@@ -44,7 +43,6 @@ def quarters(x):
 @program(
     arguments=lambda rng: (rng.integers(-5, 6, 15),),
     others=[lambda rng: (np.zeros(3, np.int64),), lambda rng: (np.zeros(0),), lambda rng: (-np.ones(4),)],
-    features=["mask selection"],
     trace=True,
 )
 def positives(x):
@@ -57,7 +55,7 @@ def positives(x):
 @program(
     arguments=lambda rng: (np.arange(2, 30),),
     others=[lambda rng: (np.zeros(0, np.int64),), lambda rng: (np.array([5]),), lambda rng: (np.arange(4, 9),)],
-    features=["mask selection", "shrinking array"],
+    features=["shrinking array"],
 )
 def sieve_by_shrinking(numbers):
     """Takes the first, drops its multiples, until none is left."""
@@ -77,7 +75,6 @@ def sieve_by_shrinking(numbers):
         lambda rng: (np.zeros(0), np.array([0, 0, 0])),
         lambda rng: (np.arange(6), np.array([0, 1, 6])),
     ],
-    features=["array values bound a slice", "a[i] = v"],
 )
 def segment_sums(values, pointers):
     """Rows of different length in one array; an empty one sums to nothing."""
@@ -158,7 +155,7 @@ def sliding_windows(x, width):
 @program(
     arguments=lambda rng: (rng.random(11),),
     others=[lambda rng: (rng.random(1),), lambda rng: (np.arange(6.0),), lambda rng: (np.zeros(0),)],
-    features=["shrinking array", "traced slice bounds"],
+    features=["shrinking array"],
 )
 def pairwise_sum(x):
     """Halves are added until one number is left; an odd one is carried along."""

@@ -34,7 +34,6 @@ def fft_recursive(x):
 @program(
     arguments=lambda rng: (rng.standard_normal(16) + 0j,),
     others=[lambda rng: (np.ones(1, complex),), lambda rng: ((rng.standard_normal(4) * 1j).astype(np.complex64),)],
-    features=["a[i] = v"],
 )
 def fft_in_place(a):
     """Bit reversal, then butterflies, all in the argument."""
@@ -79,7 +78,6 @@ def dft_matrix(x):
 @program(
     arguments=lambda rng: (rng.standard_normal(32), 5.0, 100.0),
     others=[lambda rng: (rng.standard_normal(7), 100.0, 10.0), lambda rng: (np.zeros(4), 0.0, 1.0)],
-    features=["a[mask] = v"],
     trace=True,
 )
 def low_pass(x, cutoff, rate):
@@ -110,7 +108,6 @@ def moving_averages(x, window):
         lambda rng: (np.array([1.0, 2.0]), 1.0, 0.0),
         lambda rng: (rng.standard_normal(5).astype(np.float32), 0.5, 0.5),
     ],
-    features=["a[i] = v"],
 )
 def exponential_smoothing(x, alpha, beta):
     """Holt's level and trend."""
@@ -128,7 +125,7 @@ def exponential_smoothing(x, alpha, beta):
 @program(
     arguments=lambda rng: (rng.standard_normal(15), 5),
     others=[lambda rng: (np.ones(4), 2), lambda rng: (rng.standard_normal(6), 0)],
-    features=["traced slice bounds", "trip count is an argument", "a[i] = v"],
+    features=["trip count is an argument"],
 )
 def autocorrelation(x, lags):
     """Zero where the series does not vary."""
@@ -181,7 +178,6 @@ def run_lengths(x):
         lambda rng: (np.arange(4), np.array([1, -1])),
         lambda rng: (rng.standard_normal(3) + 1j, rng.standard_normal(5)),
     ],
-    features=["traced slice bounds", "for over an array"],
 )
 def convolve_by_hand(a, b):
     out = np.zeros(len(a) + len(b) - 1, dtype=np.result_type(a, b))
@@ -196,7 +192,6 @@ def convolve_by_hand(a, b):
         lambda rng: (np.ones(1), np.ones(1), rng.standard_normal(3)),
         lambda rng: (np.array([0.5]), np.array([2.0, 0.1, 0.2]), rng.standard_normal(2)),
     ],
-    features=["a[i] = v"],
 )
 def iir_filter(b, a, x):
     """A recursive filter in direct form; samples before the first are nothing."""
@@ -227,3 +222,57 @@ def interpolations(xp, fp, x):
     t = (x - xp[k]) / (xp[k + 1] - xp[k])
     nearest = np.abs(x[:, None] - xp[None, :]).argmin(axis=1)
     return np.interp(x, xp, fp), fp[k] + t * (fp[k + 1] - fp[k]), fp[nearest]
+
+
+@program(
+    arguments=lambda rng: (np.cumsum(0.5 + rng.random(6)), rng.standard_normal(6), 2.0 + rng.random(4)),
+    others=[
+        lambda rng: (np.array([0.0, 1.0]), np.array([1.0, 3.0]), np.array([0.25])),
+        lambda rng: (np.arange(5.0), np.arange(5.0) ** 2, np.array([-1.0, 0.0, 4.0, 7.5])),
+    ],
+)
+def natural_spline(x, y, at):
+    """Second derivatives from a tridiagonal system, then a cubic piece for each point asked for."""
+    n = len(x)
+    h = np.diff(x)
+    slope = np.diff(y) / h
+    second = np.zeros(n)
+    u = np.zeros(n)
+    for i in range(1, n - 1):
+        pivot = 2 * (h[i - 1] + h[i]) - (h[i - 1] * u[i - 1])
+        u[i] = h[i] / pivot
+        second[i] = (6 * (slope[i] - slope[i - 1]) - h[i - 1] * second[i - 1]) / pivot
+    for i in reversed(range(1, n - 1)):
+        second[i] -= u[i] * second[i + 1]
+    result = np.empty_like(at)
+    for k, t in enumerate(at):
+        i = min(max(np.searchsorted(x, t) - 1, 0), n - 2)
+        a, b = (x[i + 1] - t) / h[i], (t - x[i]) / h[i]
+        result[k] = a * y[i] + b * y[i + 1]
+        result[k] += ((a**3 - a) * second[i] + (b**3 - b) * second[i + 1]) * h[i] ** 2 / 6
+    return result
+
+
+@program(
+    arguments=lambda rng: (rng.standard_normal(24), 8, 4),
+    others=[lambda rng: (np.ones(4), 4, 2), lambda rng: (rng.standard_normal(9).astype(np.float32), 4, 5)],
+    trace=True,
+)
+def spectrogram(x, width, hop):
+    """Windows, their spectra, and the loudest frequency of each, as a list of Python ints."""
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(width) / width)
+    frames = [x[s : s + width] * window for s in range(0, len(x) - width + 1, hop)]
+    power = np.abs(np.fft.fft(np.array(frames), axis=1)[:, : width // 2 + 1]) ** 2
+    return power, [int(k) for k in power.argmax(axis=1)]
+
+
+@program(
+    arguments=lambda rng: (rng.standard_normal(10), 3),
+    others=[lambda rng: (np.arange(5.0), 0), lambda rng: (np.arange(6), -2)],
+    trace=True,
+)
+def delay_by_spectrum(x, shift):
+    """A delay found again as the peak of a circular correlation."""
+    y = np.roll(x, shift)
+    correlation = np.fft.ifft(np.fft.fft(y) * np.conj(np.fft.fft(x))).real
+    return round(float(correlation.max()), 6), int(np.argmax(np.round(correlation, 9)))

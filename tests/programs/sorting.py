@@ -14,7 +14,6 @@ def _numbers(n, dtype=np.float64):
 @program(
     arguments=_numbers(8),
     others=[_numbers(8, np.int64), lambda rng: (np.array([3.0, 1.0, 2.0, 1.0, 0.0, -1.0, 5.0, 4.0], np.float32),)],
-    features=["a[i] = v"],
 )
 def sorting_network(a):
     """Batcher's network for eight: the comparisons do not depend on the data."""
@@ -51,7 +50,6 @@ def bitonic_sort(a):
 @program(
     arguments=_numbers(9),
     others=[_numbers(0), _numbers(5, np.int64), lambda rng: (np.arange(6),)],
-    features=["a[i] = v", "traced range bounds"],
 )
 def bubble_sort(a):
     """Ends after a pass without an exchange; counts the passes."""
@@ -72,7 +70,6 @@ def bubble_sort(a):
 @program(
     arguments=_numbers(8),
     others=[_numbers(1), _numbers(6, np.int16), lambda rng: (np.zeros(4),)],
-    features=["a[i] = v"],
 )
 def insertion_sort(values):
     a = values.copy()
@@ -89,7 +86,6 @@ def insertion_sort(values):
 @program(
     arguments=_numbers(12),
     others=[_numbers(1), _numbers(0), _numbers(7, np.int64), lambda rng: (np.full(6, 2.0),)],
-    features=["a[i] = v"],
 )
 def quick_sort(a):
     """Hoare's partition, with the open ranges on a stack kept in an array."""
@@ -124,7 +120,7 @@ def quick_sort(a):
         lambda rng: (np.array([1, 2, 3]), np.array([2, 2])),
         lambda rng: (np.array([9.0]), np.zeros(0)),
     ],
-    features=["traced slice bounds", "a[i] = v"],
+    features=["traced slice bounds"],
 )
 def merge(a, b):
     out = np.empty(a.size + b.size, dtype=np.result_type(a, b))
@@ -168,7 +164,6 @@ def binary_search(a, wanted):
 @program(
     arguments=lambda rng: (rng.integers(0, 10, 20), 10),
     others=[lambda rng: (np.zeros(0, np.int64), 3), lambda rng: (np.zeros(4, np.uint8), 1)],
-    features=["range with a negative step", "a[i] = v"],
 )
 def counting_sort(keys, size):
     """Stable: counts, running sums, and places filled from the back."""
@@ -186,7 +181,6 @@ def counting_sort(keys, size):
 @program(
     arguments=lambda rng: (rng.integers(0, 2**32, 10, dtype=np.uint32),),
     others=[lambda rng: (np.zeros(0, np.uint32),), lambda rng: (np.array([2**32 - 1, 0, 1], np.uint32),)],
-    features=["mask selection"],
 )
 def radix_sort(keys):
     """One bit at a time, zeros before ones."""
@@ -202,7 +196,6 @@ def radix_sort(keys):
         lambda rng: (np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.5, 0.5]]),),
         lambda rng: (rng.random((3, 2)).astype(np.float32),),
     ],
-    features=["a[i] = v", "range with a negative step"],
 )
 def convex_hull(points):
     """Andrew's monotone chain on a stack of row numbers; how many points the hull has, and which."""
@@ -233,7 +226,7 @@ def convex_hull(points):
 @program(
     arguments=lambda rng: (rng.random(9), 4),
     others=[lambda rng: (rng.random(1), 0), lambda rng: (rng.integers(0, 5, 8), 7)],
-    features=["mask selection", "shrinking array"],
+    features=["shrinking array"],
 )
 def quickselect(a, k):
     """The k-th smallest: each round keeps only the side that holds it."""

@@ -20,7 +20,6 @@ def _csr(rows, columns, density, dtype=np.float64):
 @program(
     arguments=_csr(7, 6, 0.4),
     others=[_csr(3, 3, 0.0), _csr(5, 8, 1.0, np.float32), _csr(1, 1, 1.0)],
-    features=["array values bound a slice", "a[i] = v"],
 )
 def spmv_csr(values, columns, pointers, x):
     y = np.empty(pointers.size - 1, values.dtype)
@@ -34,7 +33,6 @@ def spmv_csr(values, columns, pointers, x):
 @program(
     arguments=_csr(6, 6, 0.5),
     others=[_csr(4, 4, 0.1), _csr(3, 5, 0.9, np.float32)],
-    features=["traced range bounds"],
 )
 def spmv_scalar(values, columns, pointers, x):
     """The same product with nothing but numbers."""
@@ -52,7 +50,6 @@ def spmv_scalar(values, columns, pointers, x):
         lambda rng: (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), 2),
         lambda rng: (np.zeros(5, np.int32), np.zeros(5, np.int32), np.ones(5, np.float32), 1),
     ],
-    features=["a[i] = v"],
 )
 def coo_to_dense_and_csr(rows, columns, values, n):
     """Sums repeated entries; also the row pointers, by counting."""
@@ -105,7 +102,6 @@ def conjugate_gradient(a, b, tolerance, limit):
         lambda rng: (np.eye(2), 0.5, 1e-3),
         lambda rng: ((rng.random((4, 4)) < 0.5).astype(np.int64), 0.9, 1e-6),
     ],
-    features=["a[mask] = v"],
 )
 def pagerank(links, damping, tolerance):
     """Ranks of pages; a page without links points everywhere. links[i, j]: page j links to page i."""
@@ -123,7 +119,7 @@ def pagerank(links, damping, tolerance):
 @program(
     arguments=_system(5),
     others=[_system(2), _system(3, np.float32)],
-    features=["a[i] = v", "trip count is an argument"],
+    features=["trip count is an argument"],
 )
 def gauss_seidel(a, b, tolerance, limit):
     """Sweeps over the unknowns; the diagonal must dominate for it to settle."""

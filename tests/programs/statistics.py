@@ -12,7 +12,6 @@ from programs._program import program
 @program(
     arguments=lambda rng: (rng.standard_normal(10),),
     others=[lambda rng: (np.array([3.0]),), lambda rng: (np.zeros(0),), lambda rng: (rng.integers(0, 9, 6),)],
-    features=["for over an array"],
 )
 def welford(xs):
     """Mean and variance in one pass."""
@@ -65,7 +64,6 @@ def linear_fit(x, y):
 @program(
     arguments=lambda rng: (rng.integers(0, 6, 10),),
     others=[lambda rng: (np.zeros(4),), lambda rng: (rng.random(5),), lambda rng: (np.zeros(0),)],
-    features=["a[idx] = v", "traced slice bounds"],
 )
 def ranks_with_ties(x):
     """Equal values share the average of their ranks."""
@@ -87,7 +85,6 @@ def ranks_with_ties(x):
         lambda rng: (rng.random((3, 2)),),
         lambda rng: (np.array([[np.nan, 1.0], [2.0, 3.0]], np.float32),),
     ],
-    features=["a[idx] = v"],
     trace=True,
 )
 def fill_missing(table):
@@ -126,7 +123,6 @@ def chi_square(observed):
 @program(
     arguments=lambda rng: (rng.random(15), 0.4, 3),
     others=[lambda rng: (np.zeros(3), 0.5, 1), lambda rng: (np.ones(6), 0.5, 2), lambda rng: (rng.random(0), 0.1, 1)],
-    features=["for over an array"],
 )
 def cusum_alarm(xs, target, limit):
     """The first place where the drift is beyond the limit; -1 if there is none."""
@@ -142,7 +138,7 @@ def cusum_alarm(xs, target, limit):
 @program(
     arguments=lambda rng: (rng.standard_normal(20), 3),
     others=[lambda rng: (np.array([1.0, 1.0, 50.0]), 5), lambda rng: (np.zeros(4), 2), lambda rng: (np.arange(7.0), 0)],
-    features=["mask selection", "shrinking array", "trip count is an argument"],
+    features=["shrinking array", "trip count is an argument"],
 )
 def sigma_clip(x, rounds):
     """Outliers are thrown away until nobody leaves."""
@@ -161,7 +157,6 @@ def sigma_clip(x, rounds):
         lambda rng: (np.array([0.0, 1.0]), np.array([0.5, 0.5])),
         lambda rng: (np.array([1.0]), np.array([1.0])),
     ],
-    features=["mask selection"],
     trace=True,
 )
 def divergences(p, q):
@@ -183,3 +178,37 @@ def divergences(p, q):
 def kernel_density(sample, points, width):
     z = np.subtract.outer(points, sample) / width
     return np.exp(-0.5 * z**2).sum(axis=1) / (len(sample) * width * math.sqrt(2 * math.pi))
+
+
+@program(
+    arguments=lambda rng: (rng.standard_normal(25), rng.random(25), np.array([0.1, 0.5, 0.9])),
+    others=[
+        lambda rng: (np.array([1.0, 2.0]), np.array([1.0, 3.0]), np.zeros(0)),
+        lambda rng: (rng.random(6).astype(np.float32), np.ones(6), np.array([0.0, 1.0])),
+    ],
+    trace=True,
+)
+def weighted_quantiles(x, weights, wanted):
+    """From a weighted histogram: the running share, read backwards by interpolation."""
+    counts, edges = np.histogram(x, bins=8, weights=weights)
+    share = np.add.accumulate(np.append(0.0, counts)) / counts.sum()
+    return np.interp(wanted, share, edges)
+
+
+@program(
+    arguments=lambda rng: (np.where(rng.random((4, 6)) < 0.3, np.nan, 1.5), np.arange(6.0)),
+    others=[
+        lambda rng: (np.full((2, 3), 2.0), np.arange(3.0)),
+        lambda rng: (np.array([[np.nan, np.nan, 1.0]], np.float32), np.ones(3)),
+    ],
+)
+def gaps(table, positions):
+    """Each row's gaps filled on a line between its neighbours; rows with fewer than two values stay as they are."""
+    filled = 0
+    for row in table:
+        missing = np.isnan(row)
+        if missing.sum() > len(row) - 2 or not missing.any():
+            continue
+        row[missing] = np.interp(positions[missing], positions[~missing], row[~missing])
+        filled += np.count_nonzero(missing)
+    return filled, np.nanstd(table), np.nanmedian(table)

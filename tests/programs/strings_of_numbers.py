@@ -14,7 +14,7 @@ def _text(text):
 @program(
     arguments=lambda rng: (_text("Hello, World"), 3),
     others=[lambda rng: (_text(""), 5), lambda rng: (_text("xyz XYZ"), -1), lambda rng: (_text("123"), 30)],
-    features=["a[mask] = v", "mask selection", "narrowing write"],
+    features=["narrowing write"],
 )
 def caesar(text, shift):
     """Letters move along the alphabet, in place; the rest stays."""
@@ -30,7 +30,6 @@ def caesar(text, shift):
         lambda rng: (_text("abc"), _text("x")),
         lambda rng: (np.array([1, 2, 1, 2, 1]), np.array([1, 2, 1])),
     ],
-    features=["a[i] = v"],
 )
 def knuth_morris_pratt(text, pattern):
     """Where the pattern begins, marked in an array as long as the text."""
@@ -103,7 +102,6 @@ def extended_gcd(a, b):
         lambda rng: (np.arange(5)[::-1].copy(),),
         lambda rng: (np.zeros(0, np.int64),),
     ],
-    features=["a[i] = v"],
 )
 def permutation_cycles(p):
     """Number of cycles, the sign, and the inverse."""
@@ -129,7 +127,7 @@ def permutation_cycles(p):
         lambda rng: (np.array([0]),),
         lambda rng: (np.array([1, 1, 2], np.int8),),
     ],
-    features=["a[i] = v", "overlap", "traced slice bounds"],
+    features=["overlap", "traced slice bounds"],
 )
 def next_permutation(a):
     """In place; False, and sorted again, after the last one."""
@@ -150,7 +148,6 @@ def next_permutation(a):
 @program(
     arguments=lambda rng: (np.array([9, 9, 9]), np.array([1])),
     others=[lambda rng: (np.array([1, 2, 3]), np.array([4, 5, 6])), lambda rng: (np.array([0]), np.array([5, 0]))],
-    features=["a[i] = v", "range with a negative step"],
 )
 def add_digits(a, b):
     """Long addition, most significant digit first, without leading zeros."""
@@ -173,7 +170,6 @@ def add_digits(a, b):
 @program(
     arguments=lambda rng: (np.array([3.0, -2.0, 0.5, 1.0]), np.linspace(-1, 1, 5)),
     others=[lambda rng: (np.array([7]), np.arange(3)), lambda rng: (np.array([1 + 1j, 2.0]), np.array([1j, 0.5]))],
-    features=["for over an array"],
 )
 def horner(coefficients, x):
     """Value and slope, and the same by NumPy."""
@@ -206,7 +202,6 @@ def maximum_subarray(a):
 @program(
     arguments=lambda rng: (np.array([10, 9, 2, 5, 3, 7, 101, 18]),),
     others=[lambda rng: (np.arange(5)[::-1],), lambda rng: (np.zeros(0),), lambda rng: (rng.random(7),)],
-    features=["traced slice bounds", "a[i] = v"],
 )
 def longest_increasing(a):
     """Patience: the smallest tail of each length."""

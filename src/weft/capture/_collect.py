@@ -16,6 +16,7 @@ from weft.ops import Spec
 
 if TYPE_CHECKING:
     from weft.capture._hooks import Hooks
+    from weft.capture._recorder import Recorder
 
 
 def collect(
@@ -46,51 +47,55 @@ def _stacked(
     hooks: Hooks, site: Site, items: Items, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None
 ) -> Any:
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
-    recorder = hooks.recorder
-    leaves, tree, types = _sample(hooks, items, element)
-    length = items.length
-    arrays = []
-    for leaf, type_ in zip(leaves, types, strict=True):
-        if type_ is None:
+    recorder, length = hooks.recorder, items.length
+    stack = Stack.of(recorder, length, lambda k: element(items.item(k)))
+    arrays = stack.arrays
+    if condition is None:
+        recorder.bind(fill_all)(length, items.item, element, stack.write)
+    else:
+        length = recorder.bind(fill_some)(length, items.item, element, condition, stack.write)
+        arrays = [recorder.getitem(array, slice(None, length)) for array in arrays]
+    return Collected(recorder, arrays, stack.tree, stack.kinds, length)
+
+
+class Stack:
+    """Arrays with a row for each of a traced number of results, of whatever structure those have."""
+
+    def __init__(self, recorder: Recorder, arrays: list[Any], tree: Any, kinds: list[Any]) -> None:
+        self.recorder = recorder
+        self.arrays, self.tree, self.kinds = arrays, tree, kinds
+
+    @classmethod
+    def of(cls, recorder: Recorder, length: Any, compute: Callable[[Any], Any]) -> Stack:
+        """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back."""
+        region = recorder.enter()
+        try:
+            node = region.placeholder("k")
+            node.meta["type"] = int
+            leaves, tree = pytree.flatten(compute(Scalar(recorder, int, node)))
+            types = [type_of(leaf) for leaf in leaves]
+        finally:
+            recorder.leave(region)
+        arrays = [cls._array(recorder, length, leaf, found) for leaf, found in zip(leaves, types, strict=True)]
+        kinds = [t.kind if t and t.spec is None and isinstance(t.kind, type) else None for t in types]
+        return cls(recorder, arrays, tree, kinds)
+
+    @staticmethod
+    def _array(recorder: Recorder, length: Any, leaf: Any, found: Any) -> Any:
+        if found is None:
             recorder.refuse(
-                f"a comprehension over a traced number of items gives {describe(leaf)}",
+                f"a traced number of results of which one is {describe(leaf)}",
                 help="let it give numbers or arrays of one shape",
             )
-        shape = () if type_.spec is None else type_.spec.shape
-        dtype = np.dtype(type_.kind) if type_.spec is None else type_.spec.dtype
-        sizes = tuple(recorder.integer(d) for d in visible_sizes(recorder, Spec(shape, dtype), recorder.region).shape)
+        spec = Spec((), np.dtype(found.kind)) if found.spec is None else found.spec
+        sizes = visible_sizes(recorder, spec, recorder.region).shape
         if None in sizes:
-            recorder.refuse("a comprehension whose elements have a size known only inside it")
-        arrays.append(recorder.numpy.function(np.empty, ((length, *sizes),), {"dtype": dtype}))
-    place = _Writer(recorder, arrays)
-    if condition is None:
-        recorder.bind(fill_all)(length, items.item, element, place.write)
-    else:
-        length = recorder.bind(fill_some)(length, items.item, element, condition, place.write)
-        arrays = [recorder.getitem(array, slice(None, length)) for array in arrays]
-    kinds = [t.kind if t.spec is None and isinstance(t.kind, type) else None for t in types]
-    return Collected(recorder, arrays, tree, kinds, length)
-
-
-def _sample(hooks: Hooks, items: Items, element: Callable[[Any], Any]) -> tuple[list[Any], Any, list[Any]]:
-    """What an element is: found by capturing one and taking it back."""
-    recorder = hooks.recorder
-    region = recorder.enter()
-    try:
-        node = region.placeholder("k")
-        node.meta["type"] = int
-        leaves, tree = pytree.flatten(element(items.item(Scalar(recorder, int, node))))
-        return leaves, tree, [type_of(leaf) for leaf in leaves]
-    finally:
-        recorder.leave(region)
-
-
-class _Writer:
-    def __init__(self, recorder: Any, arrays: list[Any]) -> None:
-        self.recorder = recorder
-        self.arrays = arrays
+            recorder.refuse("a traced number of results whose size is known only where each is computed")
+        shape = (length, *(recorder.integer(d) for d in sizes))
+        return recorder.numpy.function(np.empty, (shape,), {"dtype": spec.dtype})
 
     def write(self, k: Any, value: Any) -> None:
+        """Put a result into its row."""
         for array, leaf in zip(self.arrays, pytree.leaves_of(value), strict=True):
             self.recorder.setitem(array, k, leaf)
 

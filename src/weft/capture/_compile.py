@@ -46,6 +46,7 @@ class Entry:
         self.captured = captured
         self.graph = captured.graph
         self.static = static
+        self.graph.signature = None  # the guards take arguments apart
         self.guards = Guards(captured)
         self.report = optimize(captured.graph)
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)

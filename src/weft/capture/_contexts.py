@@ -13,8 +13,8 @@ from weft.graph._effects import has_side_effect
 if TYPE_CHECKING:
     from weft.capture._hooks import Hooks
 
-_MODES = tuple(getattr(_mode, name) for name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode"))
-_PLAIN = (contextlib.nullcontext,)
+_MODES = tuple(kind for kind in vars(_mode).values() if isinstance(kind, type) and hasattr(kind, "__enter__"))
+_PLAIN = (contextlib.nullcontext, contextlib.suppress, contextlib.ExitStack)
 
 
 @has_side_effect
@@ -64,6 +64,8 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
         return _ErrorState(hooks, manager)
     if isinstance(manager, (*_MODES, *_PLAIN)):
         return manager
+    if isinstance(manager, contextlib._GeneratorContextManager):
+        return manager  # made by a call of the program, which has captured its function
     module = str(getattr(type(manager), "__module__", ""))
     if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(("contextlib", "weft", "numpy")):
         return _Captured(hooks, manager)

@@ -92,7 +92,12 @@ def convert(function: Callable[..., Any]) -> Converted:
         with warnings.catch_warnings():
             # Python has warned already, when it compiled the program.
             warnings.simplefilter("ignore")
-            converted = _convert(function)
+            try:
+                converted = _convert(function)
+            except (RecursionError, SyntaxError) as error:
+                where = f"{code.co_filename}:{code.co_firstlineno}"
+                why = f"{code.co_qualname} cannot be captured: it is nested too deeply ({error})"
+                raise CaptureError(why, where=where, help="move a part of it into a function of its own") from error
         _CACHE[key] = (weakref.ref(code, lambda _: _CACHE.pop(key, None)), converted)
         return converted
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 import __future__
 
 import ast
+from copy import copy
 from functools import reduce
 from types import CodeType
-from typing import cast
+from typing import Any, cast
 
 _FUTURE = reduce(int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
+_OPTIMIZED = 0x01  # CO_OPTIMIZED: set for functions, not for classes
 _FACTORY = "_weft_factory"
 
 
@@ -35,6 +37,7 @@ def mangled(name: str, class_name: str | None) -> str:
 
 def compile_inside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, code: CodeType, *more: str) -> CodeType:
     """The code of the function's tree, compiled where `code` was; `more` are further free variables."""
+    node = _bare(node)
     place = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     body: ast.stmt = ast.Expr(node, **place) if isinstance(node, ast.Lambda) else node
     class_name = enclosing_class(code.co_qualname)
@@ -57,14 +60,27 @@ def compile_inside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, co
     return _requalified(found, found.co_qualname, code.co_qualname)
 
 
+def _bare(node: Any) -> Any:
+    """A copy without what is evaluated outside the function, which may hold functions of the same name."""
+    made = copy(node)
+    made.args = copy(node.args)
+    made.args.defaults = [ast.copy_location(ast.Constant(None), each) for each in node.args.defaults]
+    made.args.kw_defaults = [each and ast.copy_location(ast.Constant(None), each) for each in node.args.kw_defaults]
+    if hasattr(node, "type_params"):
+        made.type_params = []
+    return made
+
+
 def _inner(code: CodeType, name: str) -> CodeType:
     return next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
 
 
 def _requalified(code: CodeType, base: str, wanted: str) -> CodeType:
     """The code, and all code in it, with the qualified names it had in the program."""
-    constants = tuple(_requalified(c, base, wanted) if isinstance(c, CodeType) else c for c in code.co_consts)
-    name = code.co_qualname
+    old = name = code.co_qualname
     if name == base or name.startswith(base + "."):
         name = wanted + name[len(base) :]
-    return code.replace(co_consts=constants, co_qualname=name)
+    constants = [_requalified(c, base, wanted) if isinstance(c, CodeType) else c for c in code.co_consts]
+    if not code.co_flags & _OPTIMIZED and old in constants:
+        constants[constants.index(old)] = name  # a class body stores its own qualified name
+    return code.replace(co_consts=tuple(constants), co_qualname=name)

@@ -64,6 +64,8 @@ class Expressions:
             ast.SetComp: self._native_comprehension,
             ast.DictComp: self._native_comprehension,
         }
+        if sys.version_info >= (3, 14):
+            self.table[ast.Interpolation] = self._interpolation
 
     def expr(self, node: Any) -> Any:
         """The converted expression; the node itself may be changed."""
@@ -231,6 +233,12 @@ class Expressions:
 
     def _joined(self, node: ast.JoinedStr) -> ast.expr:
         return hook(node, "fstring", *self._pieces(node))
+
+    def _interpolation(self, node: Any) -> ast.expr:
+        """A part of a template string: its format has to stay a literal one."""
+        node.value = self.expr(node.value)
+        whole: ast.expr = node
+        return whole
 
     def _pieces(self, node: ast.JoinedStr) -> list[ast.expr]:
         return [self._piece(each) if isinstance(each, ast.FormattedValue) else each for each in node.values]

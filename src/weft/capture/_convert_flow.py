@@ -120,12 +120,7 @@ class Flow:
         facts = node.weft_facts
         if isinstance(node, ast.While):
             bound = bound - self._deletes(node)  # its test runs after its body, too
-        missing = (facts.reads | facts.deletes) - (bound - self.scope.emptied)
-        if missing:
-            node.weft_unbound = missing = {name for name in missing if self._mine(name)}
-            if facts.lazy:
-                # A lambda of ours that found the variable empty would say so in other words than Python.
-                self.scope.undefined |= missing
+        self._missing(node, (facts.reads | facts.deletes) - (bound - self.scope.emptied))
         if isinstance(node, _ENDS):
             return None
         region = getattr(node, "weft_region", None)
@@ -164,17 +159,25 @@ class Flow:
         return self._try(node, bound, kept)
 
     def _case(self, case: Any, bound: set[str]) -> None:
-        missing = {name for name in case.weft_facts.reads - bound if self._mine(name)}
-        if missing:
-            case.weft_unbound = missing
+        self._part(case, bound)
         self._bound(case.body, set(bound))
+
+    def _part(self, node: Any, bound: set[str]) -> None:
+        """The guard of a case, the types of a handler."""
+        self._missing(node, node.weft_facts.reads - (bound - self.scope.emptied))
+
+    def _missing(self, node: Any, names: set[str]) -> None:
+        names = {name for name in names if self._mine(name)}
+        if names:
+            node.weft_unbound = names
+        if names and node.weft_facts.lazy:
+            # A lambda of ours that found the variable empty would say so in other words than Python.
+            self.scope.undefined |= names
 
     def _try(self, node: Any, bound: set[str], kept: set[str]) -> set[str] | None:
         ends = self._bound(node.orelse, self._bound(node.body, set(bound)))
         for handler in node.handlers:
-            missing = {name for name in handler.weft_facts.reads - kept if self._mine(name)}
-            if missing:
-                handler.weft_unbound = missing
+            self._part(handler, kept)
             names = {self._handled(handler)} if handler.name is not None else set()
             after = self._bound(handler.body, kept | names)
             ends = _both(ends, after if after is None else after - names)

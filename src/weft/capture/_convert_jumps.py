@@ -136,11 +136,21 @@ def leaves_a_finally(statements: list[Any]) -> bool:
 def _may_raise_after(statements: list[Any]) -> bool:
     """Whether something that can raise runs between a jump in the block and the block's end."""
     for node in statements:
-        if isinstance(node, ast.With | ast.Try | ast.TryStar) and jumps([node]):
+        if isinstance(node, (ast.With, *_TRIES)) and jumps([node]):
             return True
         if any(_may_raise_after(block) for block in blocks(node)):
             return True
     return False
+
+
+def _nest(node: Any) -> None:
+    """`with a, b:` as two statements: `a` may swallow what leaving `b` raises."""
+    inner: Any = ast.copy_location(ast.With(node.items[1:], node.body), node)
+    inner.weft_facts, node.weft_facts = node.weft_facts, Facts()
+    node.weft_facts.reads |= inner.weft_facts.reads
+    node.weft_facts.stores |= inner.weft_facts.stores
+    node.weft_facts.perhaps |= inner.weft_facts.stores.keys()
+    node.items, node.body = node.items[:1], [inner]
 
 
 def _settable(kinds: set[str], loop: Loop | None) -> list[str]:
@@ -279,6 +289,8 @@ class Lowering:
             for case in node.cases:
                 case.body = self.block(case.body, loop)
         else:
+            if len(node.items) > 1 and jumps(node.body):
+                _nest(node)
             flags = _settable(jumps(node.body), loop) if _may_raise_after(node.body) else []
             node.body = self.block(node.body, loop)
             if flags:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._iterables import Collected
 from weft.capture._values import Array, Scalar, Traced
 from weft.errors import UnknownShape
 from weft.ops import Spec
@@ -81,6 +82,12 @@ class NumpyCalls:
         out = arguments_given(function, args, kwargs).get("out")
         if out is not None:
             return self._into(function, args, kwargs, out)
+        return self.with_op(function, args, kwargs)
+
+    def with_op(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
+        recorder = self.recorder
+        args = tuple(a.array() if isinstance(a, Collected) else a for a in args)
         kwargs = {key: value for key, value in kwargs.items() if key not in _IGNORED and key != "out"}
         op = op_for(function, args, kwargs)
         if op is not None:

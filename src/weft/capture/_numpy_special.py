@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.autograd import Tensor
-from weft.capture._iterables import Collected
+from weft.capture._iterables import Collected, Items
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._values import Array, Scalar, is_traced
 from weft.ops import Spec
@@ -238,6 +238,62 @@ def _broadcast_shapes(recorder: Recorder, *shapes: Any) -> Any:
     return tuple(map(recorder.integer, broadcast_shapes("broadcast_shapes", *known)))
 
 
+# Lists of a traced number of arrays
+
+
+@special(np.stack)
+def _stack(recorder: Recorder, arrays: Any, axis: int = 0, out: Any = None, **rest: Any) -> Any:
+    if isinstance(arrays, Collected):
+        return recorder.numpy.function(np.moveaxis, (arrays.array(), 0, axis), {})
+    return call_named(recorder, "stack", _listed(arrays), axis=axis)
+
+
+def _listed(arrays: Any) -> Any:
+    return list(arrays) if not isinstance(arrays, (list, tuple)) else arrays
+
+
+@special(np.concatenate)
+def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None, **rest: Any) -> Any:
+    if isinstance(arrays, Collected):
+        whole = arrays.array()
+        if axis != 0 or len(whole.spec.shape) < 2:
+            recorder.refuse("np.concatenate of a traced number of arrays along another axis than the first")
+        made = recorder.numpy.function(np.reshape, (whole, (-1, *whole.shape[2:])), {})
+    else:
+        made = call_named(recorder, "concat", _listed(arrays), axis=axis)
+        if rest.get("dtype") is not None:
+            made = copied(recorder, made, np.dtype(rest["dtype"]))
+    return made if out is None else recorder.numpy.write_whole(out, made)
+
+
+@special(np.vstack)
+def _vstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
+    if isinstance(tup, Collected):
+        whole = tup.array()
+        return whole if len(whole.spec.shape) == 2 else _concatenate(recorder, tup)
+    return recorder.numpy.with_op(np.vstack, (_listed(tup),), rest)
+
+
+@special(np.column_stack)
+def _column_stack(recorder: Recorder, tup: Any) -> Any:
+    if isinstance(tup, Collected):
+        whole = tup.array()
+        if len(whole.spec.shape) != 2:
+            recorder.refuse("np.column_stack of a traced number of matrices")
+        return call_named(recorder, "permute_dims", whole)
+    return recorder.numpy.with_op(np.column_stack, (_listed(tup),), {})
+
+
+@special(np.hstack)
+def _hstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
+    if isinstance(tup, Collected):
+        whole = tup.array()
+        if len(whole.spec.shape) != 2:
+            recorder.refuse("np.hstack of a traced number of matrices")
+        return recorder.numpy.function(np.reshape, (whole, (-1,)), {})
+    return recorder.numpy.with_op(np.hstack, (_listed(tup),), rest)
+
+
 # Ufunc methods
 
 
@@ -285,7 +341,6 @@ PROPERTIES.update(
         "ndim": lambda recorder, a: len(a.shape),
         "itemsize": lambda recorder, a: a.spec.dtype.itemsize,
         "nbytes": lambda recorder, a: count_of(a.shape) * a.spec.dtype.itemsize,
-        "flat": lambda recorder, a: call_named(recorder, "reshape", a, (-1,)),
         "base": lambda recorder, a: None,
     }
 )
@@ -419,4 +474,8 @@ for _name in ("mean", "std", "var", "sum", "prod", "min", "max", "all", "any", "
 
 def traced_in(args: Any, kwargs: Any) -> bool:
     """Whether a call is given a traced value."""
-    return any(map(is_traced, args)) or any(map(is_traced, kwargs.values()))
+    return any(map(_is_known, args)) or any(map(_is_known, kwargs.values()))
+
+
+def _is_known(value: Any) -> bool:
+    return is_traced(value) or isinstance(value, Items)

@@ -334,6 +334,10 @@ def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
 
 @python(sorted)
 def _sorted(calls: PythonCalls, iterable: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    if not isinstance(iterable, Array):
+        rows = list(iterable)
+        if not any(map(is_traced, rows)) and (key is None or not any(is_traced(key(row)) for row in rows)):
+            return sorted(rows, key=key, reverse=reverse)
     if not isinstance(iterable, Array) or key is not None:
         calls.recorder.refuse("sorted() of traced values", help="use np.sort or np.argsort of an array")
     rows = list(calls.recorder.items(calls.recorder.numpy.function(np.sort, (iterable,), {})))

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from weft import _where
+from weft import _where, pytree
 from weft.autograd import Tensor
 from weft.capture._iterables import Collected
 from weft.capture._reads import OuterReads
@@ -188,8 +188,7 @@ class Recorder(Running):
             self.abstract(value) if name in op.arrays else self.structural(value)
             for name, value in zip(names, arguments, strict=True)
         ]
-        with unknown_sizes(self.sizes):
-            type_ = op.infer(*rules)
+        type_ = self.inferred(op, rules)
         tensor = any(map(_is_tensor, arguments))
         if op.name in VIEWS and isinstance(arguments[0], Array):
             made = VIEWS[op.name](self, arguments, type_)
@@ -197,6 +196,20 @@ class Recorder(Running):
                 return made
         node = self.create(target or op, args, kwargs, type_)
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor)
+
+    def inferred(self, op: Op, rules: Any) -> Any:
+        """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
+        guessed = len(self.sizes.assumed)
+        with unknown_sizes(self.sizes):
+            type_ = _described(op.infer(*rules))
+        if len(self.sizes.assumed) == guessed:
+            return type_
+        return pytree.map(lambda spec: self._opened(spec, op.name), type_)
+
+    def _opened(self, spec: Any, name: str) -> Any:
+        if not isinstance(spec, Spec):
+            return spec
+        return Spec([self.sizes.fresh(name) for _ in spec.shape], spec.dtype)
 
     def abstract(self, value: Any) -> Any:
         """What a shape rule is given for an array: its Spec, or a number of the same type where it is Python's own."""
@@ -254,7 +267,7 @@ class Recorder(Running):
     @staticmethod
     def _hint(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         hints = [a.hint if isinstance(a, Scalar) else a for a in args]
-        if any(hint is None for hint in hints):
+        if any(type(hint) not in REPRESENTATIVES for hint in hints):
             return None
         try:
             return function(*hints)
@@ -302,8 +315,7 @@ class Recorder(Running):
     def getitem(self, value: Any, key: Any) -> Any:
         """`value[key]`."""
         spec: Spec = value.spec
-        with unknown_sizes(self.sizes):
-            type_ = getitem_op.infer(spec, abstract_key(self, key))
+        type_ = self.inferred(getitem_op, (spec, abstract_key(self, key)))
         mask = key.node if isinstance(key, Array) and key.spec.dtype.kind == "b" else None
         if mask is not None:
             size = self.mask_sizes.setdefault(mask, type_.shape[0])
@@ -328,8 +340,7 @@ class Recorder(Running):
         """`array += other` and its kin: the array itself changes."""
         op = op_of(function)
         assert op is not None
-        with unknown_sizes(self.sizes):
-            type_ = op.infer(array.spec, self.abstract(other))
+        type_ = self.inferred(op, (array.spec, self.abstract(other)))
         self.check_cast(function, array, other)
         self.store(array, self.fitted(self.create(function, (array, other), {}, type_), type_, array))
         return array
@@ -470,6 +481,11 @@ class Opaque(Traced):
         if name.startswith("__"):
             raise AttributeError(name)
         return self.recorder.numpy.opaque_attribute(self, name)
+
+
+def _described(type_: Any) -> Any:
+    """What a shape rule gives: of nothing but plain numbers it may give the result itself."""
+    return Spec(type_.shape, type_.dtype) if isinstance(type_, (np.ndarray, np.generic)) else type_
 
 
 def _kind(value: Any) -> Any:

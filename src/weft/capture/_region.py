@@ -107,7 +107,11 @@ class Region:
                 help="assign it to a variable on every path, or copy it: b = a.copy()",
             )
         outer = self.parent.read(buffer)
-        node = self.placeholder(buffer.name, outer)
+        node = self.inputs.get(outer) if self.parent.virtual else None
+        if node is None:
+            node = self.placeholder(buffer.name, outer)
+            if self.parent.virtual:
+                self.inputs[outer] = node
         self.entered[buffer] = self.held[buffer] = node
         return node
 

@@ -199,6 +199,7 @@ class Running(SizeNodes):
             self.made(made)
             return made
         plain = isinstance(init, types.FunctionType) and not _is_library(init) and cls.__new__ is object.__new__
+        plain = plain and init.__code__.co_filename != "<string>"  # as that of a dataclass, made by exec
         if not plain or type(cls) is not type:
             made = cls(*args, **kwargs)
             self.made(made)

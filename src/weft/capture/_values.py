@@ -191,6 +191,30 @@ class Array(Traced):
     def ndim(self) -> int:
         return len(self.spec.shape)
 
+    @property
+    def real(self) -> Any:
+        return self.recorder.part(self, "real")
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.recorder.part(self, "real")[...] = value
+
+    @property
+    def imag(self) -> Any:
+        return self.recorder.part(self, "imag")
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.recorder.part(self, "imag")[...] = value
+
+    @property
+    def flat(self) -> Any:
+        return self.recorder.numpy.function(np.reshape, (self, (-1,)), {})
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.recorder.numpy.function(np.reshape, (self, (-1,)), {})[...] = value
+
     def __repr__(self) -> str:
         return f"<traced {self.spec.dtype}[{', '.join(map(str, self.spec.shape))}]>"
 

@@ -55,7 +55,7 @@ class Step:
         from weft.capture._sizes import abstract_key
 
         args = [abstract_key(recorder, a) if self.target is operator.getitem else recorder.structural(a) for a in self.args]
-        return op.infer(*op.bind((x.meta["type"], *args), {}))
+        return recorder.inferred(op, op.bind((x.meta["type"], *args), {}))
 
     def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
         """The node of the whole after a write of the view."""

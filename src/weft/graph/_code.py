@@ -71,9 +71,8 @@ def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = Fals
 
     Updates of arrays are written in place where nothing can tell the difference, unless `in_place` is False.
     """
-    writer = Writer(graph, root_module, verbose)
-    if not is_structured(writer.nodes):
-        return writer.write()
+    if not is_structured(graph):
+        return Writer(graph, root_module, verbose).write()
     from weft.graph._code_blocks import BlockWriter  # which builds on this file
 
     return BlockWriter(graph, root_module, verbose, in_place).write()

@@ -18,7 +18,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from weft.graph import _control, _control_scan, _writes
-from weft.graph._arguments import nodes_in
 from weft.graph._code import PythonCode, Writer
 from weft.graph._code_names import Variables
 from weft.graph._code_program import Program
@@ -28,6 +27,7 @@ from weft.graph._node import Node
 from weft.graph._print import known_type, one_line
 from weft.graph._storage import Storage, write_item
 from weft.graph._storage_kinds import is_spec
+from weft.ops._dim import same_shape
 from weft.ops._op import TABLE
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ class BlockWriter(Writer):
             done = f";  {name} = None" if node.users else ""
             # A tuple in brackets after `assert` would always be true.
             return f"assert {self.literal(statement.args[0])}{said}{done}"
+        if target is print and not node.users:
+            return self._expression(node, statement.args, statement.kwargs)
         if target is _control.fail and not statement.kwargs and not isinstance(statement.args[0], Node):
             return self._raise(statement.args)
         return self._line(node, name, statement.args, statement.kwargs)
@@ -177,7 +179,7 @@ class BlockWriter(Writer):
             name, text = self._name(value), self.literal(source)
             reads = {self._name(read) for read in self.program.read_by(source)}
             if copied:
-                text = f"{self.literal.function(TABLE['asarray'])}({text}, copy = True)"
+                text = f"{self.literal.function(TABLE['copy'])}({text})"
             if text != name:
                 waiting.append((name, text, reads))
         while waiting:
@@ -224,7 +226,9 @@ class BlockWriter(Writer):
         branch = choice.branches[k]
         self._block(branch, indent)
         if not branch.fails:
-            moves = [(result.value, result.sources[k], False) for result in choice.results if result.read]
+            moves = [
+                (result.value, result.sources[k], False) for result in choice.results if result.value and result.read
+            ]
             self._moves(moves, indent, choice.node)
 
     def _is_chain(self, choice: Choice, branch: Block) -> bool:
@@ -244,7 +248,7 @@ class BlockWriter(Writer):
         carries = [carry for carry in loop.carries if carry.used]
         copied = self.storage.copied
         self._moves([(carry.value, carry.init, carry in copied) for carry in carries], indent, loop.node)
-        stacked = [(result, self.variables.fresh("rows")) for result in loop.stacked if result.read]
+        stacked = [(result, self.variables.rows[result]) for result in loop.stacked if result.read]
         count = self._row_count(loop) if loop.node.target is _control.scan else ""
         for _, rows in stacked:
             self._add(indent, f"{rows} = []", loop.node)
@@ -268,7 +272,7 @@ class BlockWriter(Writer):
             for result, rows in stacked:
                 text = self.literal(result.sources[0])
                 if result in self.storage.kept_rows:
-                    text = f"{self.literal.function(TABLE['asarray'])}({text}, copy = True)"
+                    text = f"{self.literal.function(TABLE['copy'])}({text})"
                 self._add(inner, f"{rows}.append({text})", loop.node)
             self._moves([(carry.value, carry.out, False) for carry in carries], inner, loop.node)
         if len(self.lines) == before and not loop.rows:
@@ -301,17 +305,17 @@ class BlockWriter(Writer):
         for statement in statements:
             simple = isinstance(statement, Plain) and statement.node.op == "call_function" and not statement.kwargs
             if not simple or len(statement.value.reads) != 1 or statement.node.is_impure():
-                return self._spelled_out(statements)
+                break
             text = self._operator(statement.node.target, statement.args)
             if text is None or len(text) > _LONG:
-                return self._spelled_out(statements)
+                break
             bare = statement.node.target in (getattr, operator.getitem) or statement.node is loop.test
             self.literal.inline[statement.node] = text if bare else f"({text})"
-        return self.literal(loop.test)
-
-    def _spelled_out(self, statements: list[Any]) -> None:
+        else:
+            return self.literal(loop.test)
         for statement in statements:
             self.literal.inline.pop(statement.node, None)
+        return None
 
     # Scans
 
@@ -334,19 +338,25 @@ class BlockWriter(Writer):
 
     def _stack(self, loop: Loop, result: Result, rows: str, indent: str) -> None:
         assert result.value is not None, "only results that are read are stacked"
-        _, reverse, body, operands = loop.bounds
+        _, reverse, *_ = loop.bounds
         if reverse:
             self._add(indent, f"{rows}.reverse()", loop.node)
-        number = loop.stacked.index(result)
+        known = _type(self.program, result.sources[0])
+        stack = self.literal.function(TABLE["stack"] if is_spec(known) else _control_scan._stack)
+        text = f"{self._name(result.value)} = {stack}({rows}) if {rows} else {self._no_rows(loop, result, known)}"
+        self._add(indent, text, loop.node)
+
+    def _no_rows(self, loop: Loop, result: Result, known: Any) -> str:
+        """What is stacked where there are no rows: by its type, else as the body would give it."""
+        if is_spec(known) and all(type(dim) is int for dim in known.shape):
+            shape, dtype = self.literal((0, *known.shape)), self.literal(known.dtype)
+            return f"{self.literal.function(TABLE['zeros'])}({shape}, dtype = {dtype})"
+        _, _, body, operands = loop.bounds
         # Where nothing ran, each carry still has its initial value.
         held = [self._name(carry.value) if carry.used else self.literal(carry.init) for carry in loop.carries]
-        carried = f"[{', '.join(held)}]"
         given = self._arguments(([source for _, source in loop.rows], *operands), {})
-        empty = self.literal.bound(_NoRows(body, number), "no_rows")
-        known = is_spec(_type(self.program, result.sources[0]))
-        stack = self.literal.function(TABLE["stack"] if known else _control_scan._stack)
-        name = self._name(result.value)
-        self._add(indent, f"{name} = {stack}({rows}) if {rows} else {empty}({carried}, {given})", loop.node)
+        empty = self.literal.bound(_NoRows(body, loop.stacked.index(result)), "no_rows")
+        return f"{empty}([{', '.join(held)}], {given})"
 
     # The end
 
@@ -375,10 +385,10 @@ class BlockWriter(Writer):
         """For each variable, the last statement of the function that needs it."""
         top = self.program.top
         last: dict[Any, int] = {}
-        for value in {**dict.fromkeys(self.program.values.values())}:
-            if value.block is top:
-                variable = self.variables.variable(value)
-                last[variable] = max(last.get(variable, -1), value.at, value.uses.get(top, -1))
+        for variable in self.variables.all:
+            ends = [max(value.at, value.uses.get(top, -1)) for value in variable.members if value.block is top]
+            if ends:
+                last[variable] = max(ends)
         writes = self.program.output.kwargs.get("writes", ()) if self.program.output is not None else ()
         for target, _ in writes:
             last[self.variables.variable(self.program.values[target])] = top.end
@@ -388,18 +398,17 @@ class BlockWriter(Writer):
         """The variables that nothing needs after a statement."""
         if statement.node.target is _control.fail:
             return []
-        reads = [self.program.values[n] for n in nodes_in((statement.args, statement.kwargs))]
         named = [] if self._is_item_write(statement.node) and not statement.node.users else [statement.value]
-        if statement.node.target is _control.check and not statement.node.users:
+        if statement.node.target in (_control.check, print) and not statement.node.users:
             named = []
-        return self._ended([*reads, *named], statement.at)
-
-    def _ended(self, values: list[Value], at: int) -> list[str]:
-        found = dict.fromkeys(self.variables.variable(value) for value in values)
-        return [variable.name for variable in found if self.last.get(variable) == at]
+        if statement.at not in self.ending:
+            return []
+        found = dict.fromkeys(self.variables.variable(value) for value in (*statement.reads, *named))
+        return [variable.name for variable in found if self.last.get(variable) == statement.at]
 
     def _release_after(self, statement: Choice | Loop | Gather) -> None:
-        if statement.at == self.program.top.end - 1:
+        following = self.program.top.statements[statement.at + 1 : statement.at + 4]
+        if len(following) < 3 and all(isinstance(later, Gather) for later in following):
             return  # the function ends here anyway
         if free := self.ending.get(statement.at):
             self._add("    ", f"{' = '.join(free)} = None", statement.node)
@@ -428,4 +437,4 @@ def _same_type(target: Value, known: Any) -> bool:
 
 def _same_shape(target: Value, known: Any) -> bool:
     own = target.type
-    return is_spec(own) and is_spec(known) and tuple(own.shape) == tuple(known.shape)
+    return is_spec(own) and is_spec(known) and same_shape(own.shape, known.shape)

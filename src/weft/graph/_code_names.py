@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from weft.graph._code_program import Program
-from weft.graph._code_values import Block, Choice, Loop, Plain, Value, live_at
+from weft.graph._code_values import Block, Choice, Loop, Plain, Result, Value, live_at
 from weft.graph._literals import is_variable
 from weft.graph._node import Node
 from weft.graph._storage import Storage
@@ -44,33 +44,31 @@ class Variables:
         self._storage = storage
         self._fixed = {program.values[target] for target, _ in _writes(program)}
         self._of: dict[Value, Variable] = {}
-        self._order: list[Variable] = []
+        self.all: list[Variable] = []
         self._define(program.top)
         self._share(program.top)
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
         self._name_all()
+        self.rows = {result: self._free(["rows"]) for result in _stacked(program.top)}  # lists that scans fill
 
     def name(self, value: Value) -> str:
         return self._of[value].name
 
     def names(self) -> set[str]:
-        return {variable.name for variable in self._order}
+        """Every local name there is."""
+        return {*(variable.name for variable in self.all), *self.rows.values()}
 
     def variable(self, value: Value) -> Variable:
         return self._of[value]
-
-    def fresh(self, candidate: str) -> str:
-        """Another name, for something that is no value of the graph."""
-        return self._free([candidate])
 
     # Sharing
 
     def _define(self, top: Block) -> None:
         for value in _values(self._program, top):
             if value not in self._of:
-                self._of[value] = variable = Variable(value, len(self._order))
-                self._order.append(variable)
+                self._of[value] = variable = Variable(value, len(self.all))
+                self.all.append(variable)
 
     def _share(self, block: Block) -> None:
         """Let values share variables, inner blocks first, loops before what surrounds them."""
@@ -133,10 +131,10 @@ class Variables:
     # Names
 
     def _name_all(self) -> None:
-        self._order = sorted(dict.fromkeys(self._of.values()), key=lambda variable: variable.order)
+        self.all = sorted(dict.fromkeys(self._of.values()), key=lambda variable: variable.order)
         top = self._program.top
         later: list[Variable] = []
-        for variable in self._order:
+        for variable in self.all:
             fixed = next((m for m in variable.members if m.block is top and m.at == -1), None)
             own = variable.members[0] if len(variable.members) == 1 else None
             if fixed is None and own is not None and own.block is top and len(own.names) == 1:
@@ -174,6 +172,16 @@ def _candidates(variable: Variable) -> list[str]:
 
 def _writes(program: Program) -> Any:
     return () if program.output is None else program.output.kwargs.get("writes", ())
+
+
+def _stacked(block: Block) -> Iterator[Result]:
+    for statement in block.statements:
+        if isinstance(statement, Loop):
+            yield from (result for result in statement.stacked if result.read)
+            yield from _stacked(statement.body)
+        elif isinstance(statement, Choice):
+            for branch in statement.branches:
+                yield from _stacked(branch)
 
 
 def _values(program: Program, top: Block) -> Iterator[Value]:

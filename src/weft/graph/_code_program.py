@@ -7,7 +7,7 @@ bodies need no parameters, and results no tuples.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import GraphError
@@ -25,12 +25,12 @@ GETITEMS = (operator.getitem, TABLE["getitem"])
 _STRUCTURED = frozenset(map(id, (*_control.CONTROL, _control.check, _control.fail, INDEX_UPDATE)))
 
 
-def is_structured(nodes: list[Node]) -> bool:
+def is_structured(graph: Graph) -> bool:
     """Whether a graph holds control flow, checks, or writes: anything that is not one line for each node."""
     ids = _STRUCTURED
     return any(
         id(node._target) in ids if node._op == "call_function" else node._op == "output" and node._kwargs
-        for node in nodes
+        for node in graph.nodes
     )
 
 
@@ -67,7 +67,10 @@ class Program:
 
     def use(self, argument: Any, block: Block, at: int) -> None:
         """Note that an argument is read at a position."""
-        for value in self.read_by(argument):
+        self._use(self.read_by(argument), block, at)
+
+    def _use(self, values: Iterable[Value], block: Block, at: int) -> None:
+        for value in values:
             value.reads.append((block, at))
             here, position = block, at
             while True:
@@ -98,9 +101,14 @@ class Program:
                 _BUILDERS[id(node.target)](self, node, block)
                 continue
             args, kwargs = self.given(node.args), self.given(node.kwargs)
-            value = self.values[node] = Value(node, block, block.end)
-            statement = Plain(node, block, block.end, args, kwargs, value)
-            self.use((args, kwargs), block, block.end)
+            at = len(block.statements)
+            value = self.values[node] = Value(node, block, at)
+            if self.constants:
+                reads = list(self.read_by((args, kwargs)))
+            else:
+                reads = [self.values[read] for read in node._input_nodes]
+            statement = Plain(node, block, at, args, kwargs, value, reads)
+            self._use(reads, block, at)
             value.number = is_integer(statement, self)
             block.statements.append(statement)
             if node.target is _control.fail:

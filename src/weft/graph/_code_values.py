@@ -66,6 +66,7 @@ class Plain:
     args: Any
     kwargs: Any
     value: Value
+    reads: list[Value]
 
 
 @dataclass(eq=False, slots=True)

@@ -178,7 +178,7 @@ class Storage:
         elif node.op == "get_attr":
             self._set(value, frozenset({self._new() if value in self._allowed else _FOREIGN}))
         else:
-            kind = sharing(statement)
+            kind = sharing(statement, self.keys)
             if kind == NOTHING:
                 self._set(value, _NONE)
             elif kind == OWN:

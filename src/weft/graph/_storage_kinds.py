@@ -48,7 +48,7 @@ _VIEW_METHODS = frozenset("reshape transpose swapaxes ravel squeeze view".split(
 OWN, VIEW, OTHER, NOTHING = "own", "view", "other", "nothing"
 
 
-def sharing(statement: Plain) -> str:
+def sharing(statement: Plain, keys: Keys) -> str:
     """Where the memory of a result may lie.
 
     OWN: its own. VIEW: that of the arguments, written to as they are. OTHER: anywhere. NOTHING: it has none.
@@ -63,7 +63,7 @@ def sharing(statement: Plain) -> str:
         return OTHER
     target = node.target
     if target in GETITEMS and len(statement.args) == 2 and not statement.kwargs:
-        return _item(statement)
+        return _item(statement, keys)
     if target is getattr and len(statement.args) == 2:
         name = statement.args[1]
         return NOTHING if name in _FACTS else VIEW if name in ("T", "mT") else OTHER
@@ -81,16 +81,15 @@ def sharing(statement: Plain) -> str:
 
 
 def _of_op(op: Op, statement: Plain) -> str:
-    if op.name in ("asarray", "astype"):
-        default = op.name == "astype"
-        return OWN if statement.kwargs.get("copy", default) is True else OTHER
+    if op.name == "astype":
+        return OWN if statement.kwargs.get("copy", True) is True else OTHER
     if op.name in _OWN or (op.domain is not None and op.name not in _SHOWN):
         return OWN
     return VIEW if op.name in _VIEWS else OTHER
 
 
-def _item(statement: Plain) -> str:
-    kinds = {_part(part) for part in parts_of(statement.args[1])}
+def _item(statement: Plain, keys: Keys) -> str:
+    kinds = keys.kinds(statement.args[1])
     if "array" in kinds or "mask" in kinds:
         return OWN
     spec = statement.value.type
@@ -128,8 +127,13 @@ class Keys:
         return {self._kind(part) for part in parts_of(key)}
 
     def is_basic(self, key: Any) -> bool:
-        """Whether a key surely selects a view: integers and slices."""
+        """Whether a key is made of integers and slices."""
         return self.kinds(key) <= {"plain", "number"}
+
+    def is_view(self, key: Any) -> bool:
+        """Whether a key surely selects a view. An integer in an array of no dimensions selects a copy."""
+        computed = [part for part in parts_of(key) if isinstance(part, Node)]
+        return self.is_basic(key) and all(self._program.values[part].type is int for part in computed)
 
     def is_simple(self, key: Any) -> bool:
         """Whether `x[key] = value` is what index_update means: no index twice, or in the order they are given."""
@@ -142,7 +146,7 @@ class Keys:
             return "plain" if all(kind == "number" for kind in bounds) else "unknown"
         if not isinstance(part, Node):
             return _part(part)
-        known = self._program.values[part].type if part in self._program.values else None
+        known: Any = self._program.values[part].type if part in self._program.values else None
         if known is int:
             return "number"
         if not is_spec(known):

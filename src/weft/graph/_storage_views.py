@@ -29,7 +29,7 @@ class WriteBacks:
 
     def _find(self, back: Plain, keys: Keys) -> None:
         base_node, key, written = back.args
-        if not isinstance(written, Node) or not keys.is_basic(key):
+        if not isinstance(written, Node) or not keys.is_view(key):
             return
         chain: list[Plain] = []
         statement = self._statement(written, back.block)
@@ -87,11 +87,10 @@ class WriteBacks:
 def _positions(value: Value, block: Block) -> Iterator[int]:
     """Where in a block a value is read; a read elsewhere inside it counts at the statement that holds it."""
     for where, position in value.reads:
-        here: Block | None = where
-        at = position
-        while here is not None and here is not block:
+        here, at = where, position
+        while here is not block and here.parent is not None:
             here, at = here.parent, here.at
-        if here is not None:
+        if here is block:
             yield at
 
 

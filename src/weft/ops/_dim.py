@@ -78,7 +78,7 @@ def broadcast_dim(name: str, a: Any, b: Any) -> Any:
     if None not in hints:
         return _broadcast_hinted(env, a, b)
     for size in (a, b):  # of two sizes that fit, one that is not 1 is the result
-        if not isinstance(size, Dim) or env.proved("==", size, 0) or env.proved(">", size, 1):
+        if env.proved("==", size, 0) or env.proved(">", size, 1):
             return size
     return env.fresh(name)
 

@@ -102,15 +102,20 @@ def prod_where(
 
 def _extreme_spec(name: str) -> Callable[..., Spec]:
     def infer(a: Any, axis: Any, keepdims: Any, initial: Any, where: Any) -> Spec:
+        _needs_start(name, initial, where)
         return Spec(_shape(name, a, axis, keepdims, where), dtype_of(a))
 
     return infer
 
 
+def _needs_start(name: str, initial: Any, where: Any) -> None:
+    if initial is None and where is not True:
+        raise ValueError(f"{name}_where: where needs initial, for the case that it chooses nothing")
+
+
 def _extreme(name: str, a: Any, axis: Any, keepdims: Any, initial: Any, where: Any, both: Op, all_of: Op) -> Any:
+    _needs_start(name, initial, where)
     if initial is None:
-        if where is not True:
-            raise ValueError(f"{name}: where needs initial, for the case that it chooses nothing")
         return all_of(a, axis, keepdims=keepdims)
     start = astype(initial, dtype_of(a)) if hasattr(initial, "dtype") else initial
     kept = _only(a, where, start)

@@ -67,7 +67,7 @@ def sort_by(a: Any, axis: int | None = -1, kind: Any = None, *, stable: builtins
 def take_by(a: Any, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Any:
     """The elements, or slices along an axis, at the given positions; those out of range wrap around or are clipped."""
     if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"take: expected mode 'raise', 'wrap' or 'clip', got {mode!r}")
+        raise ValueError(f"take_by: expected mode 'raise', 'wrap' or 'clip', got {mode!r}")
     size = size_of(shape_of(a)) if axis is None else shape_of(a)[normalize_axis("take", axis, len(shape_of(a)))]
     at = asarray(indices)
     at = at if mode == "raise" else remainder(at, size) if mode == "wrap" else clip(at, 0, size - 1)
@@ -132,10 +132,15 @@ def qr_triangle(a: Any, mode: str) -> Any:
     return qr(a)[1]
 
 
-@composite(arrays=("a",), eval=np.linalg.pinv)
+def _numpy_pinv(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, rtol: Any = None) -> Any:
+    return np.linalg.pinv(a, rtol if rcond is None else rcond, hermitian)
+
+
+@composite(arrays=("a",), eval=_numpy_pinv)
 def pinv_by(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, rtol: Any = None) -> Any:
-    """Pseudo-inverse of each matrix; singular values below `rcond` times the largest count as zero."""
-    return pinv(a, rtol if rcond is None else rcond)
+    """Pseudo-inverse of each matrix; singular values below `rcond` (1e-15) times the largest count as zero."""
+    given = rtol if rcond is None else rcond
+    return pinv(a, 1e-15 if given is None else given)
 
 
 @op(

@@ -10,7 +10,7 @@ A Spec takes part in ops like an array does; the op's shape rule answers instead
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -47,6 +47,11 @@ class Spec(Methods):
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[k] for k in range(operator.index(self.shape[0]))])
 
     def __bool__(self) -> bool:
         raise TypeError(f"{self} describes an array and has no value to decide by")

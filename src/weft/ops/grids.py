@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
-from weft.ops._dim import unknown_size
+from weft.ops._dim import hint_of, unknown_size
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._matrices import put_in
 from weft.ops._op import no_gradient
@@ -206,13 +207,15 @@ _positions = no_gradient("positions are integers")
 def _triangle_size(name: str, n: Any, k: Any, m: Any, upper: builtins.bool) -> Any:
     """How many elements of an n by m matrix lie in a triangle."""
     columns = n if m is None else m
-    if isinstance(n, int) and isinstance(columns, int) and isinstance(k, int):
-        below = builtins.sum(min(max(i + k + (0 if upper else 1), 0), columns) for i in range(n))
-        return n * columns - below if upper else below
-    if isinstance(k, int) and k in (0, 1, -1) and columns is n:
-        wide = k == 0 or (k == 1) != upper
-        return n * (n + 1) // 2 if k == 0 else unknown_size(name, _unknown(name)) if wide else n * (n - 1) // 2
-    return unknown_size(name, _unknown(name))
+    if not isinstance(k, (int, np.integer)):
+        return unknown_size(name, _unknown(name))
+    if n is columns and (k == 0 or k == (1 if upper else -1)):  # a formula serves symbolic sizes too
+        return n * (n + 1) // 2 if k == 0 else n * (n - 1) // 2
+    if hint_of(n) is None or hint_of(columns) is None:
+        return unknown_size(name, _unknown(name))
+    rows, columns = operator.index(n), operator.index(columns)
+    below = builtins.sum(min(max(i + k + (0 if upper else 1), 0), columns) for i in range(rows))
+    return rows * columns - below if upper else below
 
 
 def _unknown(name: str) -> UnknownShape:
