@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+# Imported by the tests of ops; collected for doctests they would be imported twice, and every case tested twice.
+collect_ignore_glob = ["ops/cases*.py"]
+
 
 def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> tuple[str, str, str] | None:
     quiet = config.get_verbosity() < 0

@@ -196,7 +196,7 @@ def test_a_context_may_swallow() -> None:
                 state = 1
             c()
             state = 2
-        return state
+        return [state]
 
     (site,) = sites(program, "if")
     assert site.live == {"state"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -123,6 +124,21 @@ def test_source_that_changed() -> None:
     linecache.cache["<changed>"] = (len(other), None, other.splitlines(keepends=True), "<changed>")
     with pytest.raises(CaptureError, match="its source has changed"):
         convert(function)
+    shorter = written("def f(x):\n    y = x\n\n    return y\n", "<shorter>")["f"]
+    linecache.cache["<shorter>"] = (len(text), None, text.splitlines(keepends=True), "<shorter>")
+    with pytest.raises(CaptureError, match="its source has changed"):
+        convert(shorter)
+
+
+def test_a_file_that_was_edited_and_loaded_again(tmp_path: Path) -> None:
+    path = tmp_path / "edited.py"
+    found = []
+    for text in ("def f(x):\n    return x\n", "import math\n\ndef f(x):\n    return math.floor(x) + 10\n"):
+        path.write_text(text)
+        space: dict[str, Any] = {}
+        exec(compile(text, str(path), "exec"), space)
+        found.append(plain(space["f"])(2.5))
+    assert found == [2.5, 12]
 
 
 def test_text_without_a_name_of_its_own() -> None:

@@ -175,6 +175,20 @@ def test_delete_and_read_again() -> None:
     same(program, (0,), (1,), (2,), (3,), (4,))
 
 
+def test_a_finally_that_deletes() -> None:
+    def program(n: int) -> Any:
+        if n:
+            x = 1
+        for _ in range(2):
+            try:
+                x = n
+            finally:
+                del x
+        return x
+
+    same(program, (0,), (1,))
+
+
 def test_exceptions_named_like_a_variable() -> None:
     def program(n: int) -> Any:
         error = "before"
@@ -386,12 +400,13 @@ def test_walrus() -> None:
 
 def test_a_walrus_that_may_not_run() -> None:
     def program(c: int) -> Any:
-        for _ in range(1):
-            if c and (x := c + 1):
-                pass
-        return x
+        if c and (x := c + 1):
+            pass
+        if c > 5:
+            x = 3
+        return x if c else "unbound, and not read"
 
-    same(program, (0,), (1,))
+    same(program, (0,), (1,), (6,))
 
 
 def test_match() -> None:

@@ -424,6 +424,18 @@ def forward(self, s, xs):
     )
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_scan_of_known_types(count: int) -> None:
+    b, s, x = body("s", ("x", weft.spec((3,), "float32")))
+    total = b.call(add, s, x, type=weft.spec((3,), "float32"))
+    inner = b.gives(((total,), (total,)))
+    g, s, xs = body("s", ("xs", weft.spec((count, 3), "float32")))
+    g.gives(g.item(g.item(g.call(weft.scan, inner, (s,), (xs,)), 1), 0))
+    assert "weft.stack(rows) if rows else weft.zeros((0, 3), dtype = numpy.dtype('float32'))" in text(g.graph)
+    found = ran(g.graph, np.zeros(3, "float32"), np.ones((count, 3), "float32"))
+    assert (found.shape, found.dtype) == ((count, 3), np.float32)
+
+
 # Lines
 
 

@@ -110,3 +110,11 @@ def test_a_whole_row_of_nan_gives_nan() -> None:
         with pytest.warns(RuntimeWarning, match="All-NaN"):
             np.testing.assert_array_equal(TABLE[name](x, axis=1), [np.nan, 1.0])
         np.testing.assert_array_equal(TABLE[name].body(x, axis=1), [np.nan, 1.0])
+
+
+def test_what_numpy_takes_beyond_the_op_is_refused_before_anything_is_written() -> None:
+    out = np.zeros(4)
+    for call in (lambda: weft.nanmax(X, 0, out), lambda: weft.nanmax(X, 0, out=out), lambda: weft.dstack([V], 1)):
+        with pytest.raises(TypeError, match=r"^(nanmax|dstack)[(]"):
+            call()
+    assert not out.any()

@@ -115,6 +115,8 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: bool) -> None:
+    from weft.capture._recorder import layout_of
+
     value = leaf.value
     if isinstance(value, (np.ndarray, Tensor, Spec)):
         if not isinstance(value, Spec) and value.dtype.kind not in "biufc":
@@ -122,8 +124,7 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
         leaf.node = _placeholder(recorder, label)
         spec = Spec(_sizes(recorder, leaf.node, label, value.shape, dynamic), value.dtype)
         leaf.node.meta["type"] = spec
-        order = True if not isinstance(value, np.ndarray) else bool(value.flags.c_contiguous)
-        buffer = Buffer(spec, label, leaf.node, layout=order)
+        buffer = Buffer(spec, label, leaf.node, layout=layout_of(value, label))
         recorder.root.make(buffer, leaf.node)
         leaf.traced = recorder.array_class(isinstance(value, Tensor))(recorder, buffer, (), spec)
     elif isinstance(value, np.generic) and value.dtype.kind in "biufc":

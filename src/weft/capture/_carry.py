@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft import pytree
+from weft.autograd import Tensor
 from weft.capture._convert_site import Site
 from weft.capture._merge import (
     Disagreement,
@@ -74,6 +77,7 @@ class Carry:
         self.types: dict[tuple[str, int], Type] = {}  # widened types, by variable and leaf
         self.variables: list[Variable] = []
         self.around = recorder.region
+        self.rebound = recorder.rebound.setdefault(site, set())
         self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
 
     def begin(self, region: Region) -> tuple[Any, ...]:
@@ -99,8 +103,12 @@ class Carry:
         leaves, tree = pytree.flatten(value)
         made = Variable(name, value, tree)
         for k, leaf in enumerate(leaves):
+            if isinstance(leaf, (np.ndarray, Tensor)):
+                leaf = self.recorder.constant(leaf)
             found = self.types.get((name, k)) or type_of(leaf)
-            made.parts.append(leaf if found is None else self._slot(name, leaf, found))
+            # As long as nothing else is known, an array stays the same one: `x += 1` changes it, and not what x is.
+            same = found is None or (isinstance(leaf, Array) and name not in self.rebound)
+            made.parts.append(leaf if same else self._slot(name, leaf, found))
         return made
 
     def _unassigned(self, name: str, value: Undefined) -> Variable:
@@ -130,8 +138,6 @@ class Carry:
         return made
 
     def _slot(self, name: str, leaf: Any, type_: Type) -> Slot:
-        if type_.spec is not None and not isinstance(leaf, Array) and not isinstance(leaf, Scalar):
-            leaf = self.recorder.constant(leaf)
         return Slot(name, leaf, type_, source=leaf.buffer if isinstance(leaf, Array) else None)
 
     def _symbol(self, slot: Slot, region: Region) -> Any:
@@ -171,9 +177,12 @@ class Carry:
 
     def _leaf(self, variable: Variable, k: int, part: Any, leaf: Any, slots: list[Slot]) -> bool:
         if not isinstance(part, Slot):
-            if not is_same(part, leaf):
+            if is_same(part, leaf):
+                return False
+            if not isinstance(part, Array) or type_of(leaf) is None:
                 self._disagree(variable.name, part, leaf)
-            return False
+            self.rebound.add(variable.name)
+            return True
         found = type_of(leaf)
         if found is None:
             self._disagree(variable.name, part.init, leaf)

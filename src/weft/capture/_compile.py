@@ -26,6 +26,7 @@ from weft.capture._captured import Captured, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
+from weft.ops._op import op_of
 from weft.passes import optimize
 
 _BACKENDS = ("numpy",)
@@ -49,6 +50,7 @@ class Entry:
         self.graph.signature = None  # the guards take arguments apart
         self.guards = Guards(captured)
         self.report = optimize(captured.graph)
+        _call_numpy(captured.graph)
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
         self.run = self.guards.entry(type(self.module).forward.__get__(self.module))
 
@@ -184,6 +186,16 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<compiled {self._plain.__qualname__}, {len(self._entries)} graphs>"
+
+
+def _call_numpy(graph: Graph) -> None:
+    """Let nodes call the functions of NumPy that the program called: the same numbers, without a detour."""
+    for node in graph.nodes:
+        called = node.meta.get("called")
+        if called is not None and node.op == "call_function" and op_of(called) is node.target:
+            node.target = called
+        for body in node.bodies:
+            _call_numpy(body)
 
 
 def _markers(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]:

@@ -57,7 +57,8 @@ def compile_inside(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, co
     if class_name is not None:
         found = _inner(found, class_name)
     found = _inner(found, "<lambda>" if isinstance(node, ast.Lambda) else node.name)
-    return _requalified(found, found.co_qualname, code.co_qualname)
+    same = found.co_qualname == code.co_qualname
+    return found if same else _requalified(found, found.co_qualname, code.co_qualname)
 
 
 def _bare(node: Any) -> Any:

@@ -184,7 +184,8 @@ class Flow:
         final = self._bound(node.finalbody, set(kept))
         if ends is None or final is None:
             return None
-        return ends | final if node.finalbody else ends
+        gone = {name for each in node.finalbody for name in self._deletes(each)}
+        return (ends - gone) | final if node.finalbody else ends
 
     def _deletes(self, node: Any) -> set[str]:
         found = set(node.weft_facts.deletes)

@@ -27,6 +27,7 @@ _HELP = (
 def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
     """The function's own tree, fresh and free to change, and the lines of its file."""
     code = function.__code__
+    linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines or len(lines) < code.co_firstlineno:
         raise _missing(code, "its source is not available")
@@ -38,7 +39,7 @@ def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
         # Python files every text it is given under this one name: only the very same code will do.
         if node is not None and code.co_filename == "<string>" and not _same_code(node, code):
             node = None
-    if node is None or not _same_parameters(node, code):
+    if node is None or not _same_parameters(node, code) or not _same_extent(node, code):
         raise _missing(code, "its source has changed, or is not where its code says")
     return node, lines
 
@@ -131,6 +132,12 @@ def _same_parameters(node: FunctionNode, code: CodeType) -> bool:
         name == each.arg or (each.arg.startswith("__") and name.endswith(each.arg))
         for name, each in zip(names, found, strict=True)
     )
+
+
+def _same_extent(node: FunctionNode, code: CodeType) -> bool:
+    """Whether the code has lines where the tree has, to the last; a cheap sign that the file is the one compiled."""
+    last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+    return last <= (node.end_lineno or last)
 
 
 def _same_code(node: FunctionNode, code: CodeType) -> bool:

@@ -93,10 +93,11 @@ class Guards:
             for axis, dim in enumerate(node.meta["type"].shape):
                 if not isinstance(dim, Dim):
                     self.require(f"{text}.shape[{axis}] == {dim}", f"size {axis} of {label} is {dim}")
-            if isinstance(value, np.ndarray) and not value.flags.c_contiguous and leaf.parameter in self.captured.recorder.layouts:
-                self.require(f"not {text}.flags.c_contiguous", f"{label} does not lie in order")
-            elif isinstance(value, np.ndarray) and leaf.parameter in self.captured.recorder.layouts:
-                self.require(f"{text}.flags.c_contiguous", f"{label} lies in order")
+            if isinstance(value, np.ndarray) and node.name in self.captured.recorder.layouts:
+                if value.flags.c_contiguous:
+                    self.require(f"{text}.flags.c_contiguous", f"{label} lies in order")
+                else:
+                    self.require(f"{text}.strides == {value.strides}", f"{label} has strides {value.strides}")
             return
         self.require(f"type({text}) is {self.bound(type(value), 'kind')}", f"{label} is a {type(value).__name__}")
 

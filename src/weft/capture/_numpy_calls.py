@@ -92,7 +92,7 @@ class NumpyCalls:
         op = op_for(function, args, kwargs)
         if op is not None:
             try:
-                return recorder.call_op(op, args, kwargs)
+                return recorder.call_op(op, args, kwargs, called=function)
             except UnknownShape:
                 pass
         return self._as_it_is(function, args, kwargs)
@@ -137,7 +137,7 @@ class NumpyCalls:
         if dtype is not None:
             inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
         op = op_of(ufunc)
-        result = recorder.call_op(op, inputs, given) if op is not None else self._as_it_is(ufunc, inputs, given)
+        result = recorder.call_op(op, inputs, given, called=ufunc) if op is not None else self._as_it_is(ufunc, inputs, given)
         if where is not True:
             if targets[0] is None:
                 recorder.refuse(

@@ -19,7 +19,7 @@ from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
 from weft.capture._sizes import abstract_key
 from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
-from weft.capture._views import VIEWS, Step, is_basic, step_for_key
+from weft.capture._views import VIEWS, Step, is_basic, lies_in_order, step_for_key
 from weft.errors import CaptureError, TraceError
 from weft.graph import Graph, Node
 from weft.ops import Op, Spec
@@ -76,6 +76,7 @@ class Recorder(Running):
         self.reads = OuterReads(self)
         self.start: Any = None  # where the captured function begins
         self.named_sizes: dict[Any, Any] = {}
+        self.rebound: dict[Any, set[str]] = {}  # loop → variables that it makes other arrays of
         self.mask_sizes: dict[Node, Any] = {}  # mask → how many elements it selects
 
     # Nodes
@@ -170,7 +171,7 @@ class Recorder(Running):
             node._position = self.position()
             spec = Spec(value.shape, value.dtype)
             node._meta = {"type": spec}
-            buffer = Buffer(spec, path, node, layout=_contiguous(value))
+            buffer = Buffer(spec, path, node, layout=layout_of(value, path))
             self.root.make(buffer, node)
             made = self.array_class(isinstance(value, Tensor))(self, buffer, (), spec)
             known = self.constants[id(value)] = (value, made)
@@ -178,8 +179,13 @@ class Recorder(Running):
 
     # Calls
 
-    def call_op(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = None) -> Any:
-        """Record a call of an op, under its own name or that of a function that means the same."""
+    def call_op(
+        self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any = None, called: Any = None
+    ) -> Any:
+        """Record a call of an op, under its own name or that of an operator that means the same.
+
+        `called` is the function of NumPy's that the program called; what runs over NumPy calls it again.
+        """
         if not isinstance(op, Op):
             return self.opaque(op, args, kwargs)
         arguments = op.bind(args, kwargs)
@@ -195,14 +201,20 @@ class Recorder(Running):
             if made is not None:
                 return made
         node = self.create(target or op, args, kwargs, type_)
-        return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor)
+        if called is not None and not tensor:
+            node.meta["called"] = called
+        made = self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor)
+        if isinstance(made, Array) and not all(lies_in_order(self, a) for a in arguments if isinstance(a, Array)):
+            made.buffer.layout = False  # NumPy keeps the order of what it was given, where it can
+        return made
 
     def inferred(self, op: Op, rules: Any) -> Any:
         """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
         guessed = len(self.sizes.assumed)
         with unknown_sizes(self.sizes):
             type_ = _described(op.infer(*rules))
-        if len(self.sizes.assumed) == guessed:
+        # That two sizes are the same is no guess: the op itself fails where they are not.
+        if all(g.relation == "==" and g.outcome for g in self.sizes.assumed[guessed:]):
             return type_
         return pytree.map(lambda spec: self._opened(spec, op.name), type_)
 
@@ -226,7 +238,8 @@ class Recorder(Running):
     def structural(self, value: Any) -> Any:
         """What a shape rule is given for any other parameter: sizes stay symbolic."""
         if isinstance(value, Scalar):
-            return self.dim(value) if value.kind is int else value.spec
+            whole = value.kind is int or (not isinstance(value.kind, type) and value.kind.kind in "iu")
+            return self.dim(value) if whole else value.spec
         if isinstance(value, Array):
             return value.spec
         if isinstance(value, (tuple, list)):
@@ -310,7 +323,10 @@ class Recorder(Running):
 
     def view(self, array: Array, step: Step, spec: Spec) -> Array:
         """An array that shares the memory of another."""
-        return type(array)(self, array.buffer, (*array.path, step), spec)
+        made = type(array)(self, array.buffer, (*array.path, step), spec)
+        if any(isinstance(d, Dim) and any(atom.source is None for atom in d.atoms()) for d in spec.shape):
+            self.bind_sizes(self.read(made), spec)
+        return made
 
     def getitem(self, value: Any, key: Any) -> Any:
         """`value[key]`."""
@@ -514,6 +530,8 @@ def _called(target: Any) -> str:
     return f"{getattr(target, '__name__', target)}()"
 
 
-def _contiguous(value: Any) -> Any:
-    flags = getattr(value, "flags", None)
-    return True if flags is None else bool(flags.c_contiguous)
+def layout_of(value: Any, label: str) -> Any:
+    """How an array of the caller's lies in memory: None where in order, else its strides and what to call it."""
+    if not isinstance(value, np.ndarray) or value.ndim < 2:
+        return None if not isinstance(value, np.ndarray) or value.flags.c_contiguous else (value.strides, label)
+    return (value.strides, label)

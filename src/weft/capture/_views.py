@@ -6,6 +6,7 @@ Each step of a path reads with one call and writes back with another: what `a[1:
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops import Spec
-from weft.ops._dim import same_shape
+from weft.ops._dim import hint_of, same_shape
 from weft.ops._op import TABLE
 from weft.ops._spec import normalize_axis
 from weft.ops.indexing import index_update
@@ -135,8 +136,11 @@ def _reshape(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
     if len(arguments) > 2 and arguments[2]:  # copy=True
         return None
     since = None
-    if not same_shape(type_.shape, array.spec.shape) and not lies_in_order(array):
-        since = recorder.read(array)
+    if not same_shape(type_.shape, array.spec.shape):
+        shared = shares_reshaped(recorder, array, type_.shape)
+        if shared is False:
+            return None
+        since = None if shared else recorder.read(array)
     return recorder.view(array, Step(TABLE["reshape"], (type_.shape,), _like, since), type_)
 
 
@@ -202,32 +206,85 @@ VIEWS: dict[str, Callable[..., Any]] = {
 }
 
 
-def lies_in_order(array: Array) -> bool:
-    """Whether the elements of an array lie one after the other, so that every reshape of it is a view."""
-    layout = array.buffer.layout
-    if layout is None:
-        layout = True
-    if layout is not True:
+def shares_reshaped(recorder: Recorder, array: Array, shape: Any) -> bool | None:
+    """Whether a reshape of an array is a view; None where that cannot be told. It depends on how elements lie."""
+    sketch = sketch_of(recorder, array)
+    if sketch is None:
+        return None
+    wanted = [_example(d) for d in shape]
+    if np.prod(wanted, dtype=int) != sketch.size:
+        return None
+    if sketch.flags.c_contiguous:
+        return True
+    view = sketch.view()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy means to do away with this, the one way to ask without copying
+            view.shape = wanted
+    except AttributeError:
         return False
-    spec = array.buffer.spec
-    for step in array.path:
-        if step.target is operator.getitem:
-            if not _keeps_order(step.args[0], spec):
-                return False
-        elif step.target.name != "reshape":
-            return False
     return True
 
 
-def _keeps_order(key: Any, spec: Spec) -> bool:
-    """Whether a basic key selects elements that follow one another: integers, one slice of step 1, then everything."""
-    parts = key if isinstance(key, tuple) else (key,)
-    if any(part is ... or part is None for part in parts):
-        return False
-    rest = [p for p in parts if isinstance(p, slice)]
-    leading = next((k for k, p in enumerate(parts) if isinstance(p, slice)), len(parts))
-    if any(not isinstance(p, slice) for p in parts[leading:]):
-        return False
-    if rest and rest[0].step is not None:
-        return False
-    return all(p.start is None and p.stop is None and p.step is None for p in rest[1:])
+def sketch_of(recorder: Recorder, array: Array) -> Any:
+    """An array of NumPy's that lies in memory as a traced one does, with no elements to speak of; None if unknown."""
+    layout = array.buffer.layout
+    if layout is False:
+        return None
+    shape = [_example(d) for d in array.buffer.spec.shape]
+    base = np.empty(1, array.buffer.spec.dtype)
+    if layout is None:
+        strides = _in_order(shape, base.itemsize)
+    else:
+        strides, parameter = layout
+        recorder.layouts.add(parameter)
+    sketch = np.lib.stride_tricks.as_strided(base, shape, strides)
+    try:
+        for step in array.path:
+            if step.target is operator.getitem:
+                sketch = sketch[_plain_key(step.args[0])]
+            elif step.target.name == "reshape":
+                sketch = sketch.view()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # as above
+                    sketch.shape = [_example(d) for d in step.args[0]]
+            else:
+                sketch = getattr(np, _SKETCHED[step.target.name])(sketch, *step.args)
+    except (IndexError, AttributeError, KeyError, ValueError):
+        return None
+    return sketch
+
+
+_SKETCHED = {"permute_dims": "transpose", "broadcast_to": "broadcast_to", "diagonal": "diagonal"}
+
+
+def _example(dim: Any) -> int:
+    found = hint_of(dim)
+    return 3 if found is None else found
+
+
+def _in_order(shape: list[int], size: int) -> list[int]:
+    strides = []
+    for dim in reversed(shape):
+        strides.append(size)
+        size *= max(dim, 1)
+    return strides[::-1]
+
+
+def _plain_key(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(map(_plain_key, key))
+    if isinstance(key, Scalar):
+        return 0 if key.hint is None else key.hint
+    if isinstance(key, slice):
+        bounds = [b if not isinstance(b, Scalar) else b.hint for b in (key.start, key.stop, key.step)]
+        return slice(*bounds)
+    return key
+
+
+def lies_in_order(recorder: Recorder, array: Array) -> bool:
+    """Whether the elements of an array are known to lie one after the other."""
+    if len(array.spec.shape) < 2 or (not array.path and array.buffer.layout is None):
+        return True
+    sketch = sketch_of(recorder, array)
+    return sketch is not None and bool(sketch.flags.c_contiguous)

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 
 from weft.graph._arguments import map_aggregate
-from weft.graph._code_program import Program
+from weft.graph._code_program import GETITEMS, Program
 from weft.graph._code_values import Block, Carry, Choice, Gather, Loop, Plain, Result, Value, live_after
 from weft.graph._node import Node
 from weft.graph._storage_kinds import (
     NOTHING,
+    NUMBERS,
     OTHER,
     OWN,
     SURE_ARRAYS,
@@ -106,6 +107,9 @@ class Storage:
         return self._count
 
     def _set(self, value: Value, roots: frozenset[int]) -> None:
+        known = value.type
+        if isinstance(known, type) and known in NUMBERS:
+            roots = _NONE
         self._roots[value] = roots
         for root in self._reach(roots):
             self._holders.setdefault(root, []).append(value)
@@ -186,7 +190,9 @@ class Storage:
                 scalar = is_spec(known) and known.shape == ()
                 self._set(value, _NONE if scalar else frozenset({self._new()}))
             else:
-                shared = self._roots_of((statement.args, statement.kwargs))
+                # Of a key, nothing is shown.
+                item = any(node.target is function for function in GETITEMS) and len(statement.args) == 2
+                shared = self._roots_of(statement.args[0] if item else (statement.args, statement.kwargs))
                 self._set(value, shared | {_FOREIGN} if kind == OTHER else shared)
         if node.target in SURE_ARRAYS if node.op == "call_function" and _hashable(node.target) else False:
             self._arrays.add(value)

@@ -54,7 +54,8 @@ def sharing(statement: Plain, keys: Keys) -> str:
     OWN: its own. VIEW: that of the arguments, written to as they are. OTHER: anywhere. NOTHING: it has none.
     """
     node = statement.node
-    if statement.value.type in NUMBERS:
+    known = statement.value.type
+    if isinstance(known, type) and known in NUMBERS:
         return NOTHING
     if node.op == "call_method":
         name = node.target

@@ -120,7 +120,8 @@ class Sizes(Knowledge):
         else:
             outcome, noted = _RELATIONS[relation](*hints), self.guards
         noted.append(Guard(relation, left, right, outcome))
-        self.learn(relation if outcome else _OPPOSITE[relation], left, right)
+        if noted is self.guards:  # what is only assumed proves nothing
+            self.learn(relation if outcome else _OPPOSITE[relation], left, right)
         return outcome
 
     def assume(self, relation: str, left: Any, right: Any) -> None:

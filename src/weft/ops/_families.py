@@ -207,9 +207,14 @@ def composite(
 
     def declare(function: Callable[..., Any]) -> Op:
         through_body = NotDifferentiable(f"{function.__name__} is a composite: differentiate its body")
-        return (RandomOp if random else Op)(
+
+        def by_numpy(*args: Any, **kwargs: Any) -> Any:
+            made.bind(args, kwargs)  # what NumPy's function takes beyond, such as an array to write into, is refused
+            return eval(*args, **kwargs)  # type: ignore[misc]  # used where it is given
+
+        made = (RandomOp if random else Op)(
             function.__name__,
-            eval=eval or (_number(function) if scalar else function),
+            eval=by_numpy if eval else _number(function) if scalar else function,
             infer=infer or (_described if eval else _spread_call)(function),
             vjp=(through_body,) * len(arrays),
             arrays=arrays,
@@ -219,6 +224,7 @@ def composite(
             body=function,
             random=random,
         )
+        return made
 
     return declare
 

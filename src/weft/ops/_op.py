@@ -93,7 +93,7 @@ class Op:
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.
-        self.exactly = None if signature is None else _fixed_count(signature)
+        self.exactly = None if signature is None or body is not None else _fixed_count(signature)
         _register(self)
 
     @cached_property
