@@ -184,9 +184,16 @@ def test_a_finally_that_deletes() -> None:
                 x = n
             finally:
                 del x
-        return x
+        return x  # noqa: F821  # that is the point
 
     same(program, (0,), (1,))
+
+
+def test_code_that_never_runs_makes_variables() -> None:
+    # Written as text: a formatter would take the dead code away.
+    for dead in ("del LOST", "LOST = 1", "for LOST in (): pass", "import LOST", "LOST: int", "def LOST(): pass"):
+        lines = ["if n:", "    return n", f"    {dead}", "return LOST"]
+        same(define("LOST = 5\ndef program(n):\n    " + "\n    ".join(lines) + "\n"), (0,), (1,))
 
 
 def test_exceptions_named_like_a_variable() -> None:
@@ -428,6 +435,19 @@ def test_match() -> None:
         return "broke", y
 
     same(program, ([1, 3],), ([1, 1],), ({"k": 1},), ({"k": 1, "l": 2},), ("word",), ("w",))
+
+
+def test_a_guard_that_reads_what_it_stores() -> None:
+    def program(n: int) -> Any:
+        for _ in range(2):
+            match n:
+                case 0 if x := x:  # noqa: F821  # that is the point
+                    return x
+                case 1:
+                    x = 3
+        return x
+
+    same(program, (0,), (1,), (2,))
 
 
 def test_slices_are_the_builtins() -> None:

@@ -15,7 +15,7 @@ X = np.array([[3.0, -1.0, 2.5, 0.5], [1.5, 4.0, -2.0, 0.0], [0.25, 1.0, 2.0, 3.0
 V, N, B = np.array([1.0, -2.0, 3.0]), np.arange(12).reshape(3, 4), X > 0
 A = X @ X.T + np.eye(3)
 CALLS = """
-np.where(B, X, 0) | np.clip(X, 0, 1) | np.clip(X, a_min=0, a_max=1) | np.clip(X, min=0, max=1) | np.clip(N, 1.5, None)
+np.where(B, X, 0) | np.clip(X, 0, 1) | np.clip(X, a_min=0, a_max=1) | np.clip(N, 1.5, None)
 np.roll(X, 1) | np.roll(X, (1, 2), axis=(0, 1)) | np.diff(X, n=2, axis=0) | np.diff(X, prepend=0) | np.outer(V, X)
 np.diff(X, append=V[:, None]) | np.vdot(X, X) | np.cross(V, V[::-1]) | np.cross(A, V)
 np.cross(A, A, axisa=0, axisb=0) | np.dot(X, X.T) | np.dot(X, 2.0) | np.dot(2.0, X) | np.dot(V, V) | np.inner(X, X)

@@ -12,6 +12,7 @@ import numpy as np
 from weft import pytree
 from weft._module import Module
 from weft.autograd import Tensor
+from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer
 from weft.capture._values import Scalar
 from weft.errors import TraceError
@@ -139,8 +140,6 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
         if type(value) is int:
             leaf.traced.dim = recorder.sizes.value(label, value if dynamic else None, ("node", leaf.node))
     elif isinstance(value, (np.random.Generator, np.random.RandomState)):
-        from weft.capture._recorder import Opaque
-
         leaf.node = _placeholder(recorder, label)
         leaf.traced = Opaque(recorder, leaf.node, copy.deepcopy(value))
 

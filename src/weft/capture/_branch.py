@@ -20,8 +20,9 @@ from weft.capture._merge import (
     value_of,
     visible_sizes,
 )
+from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
-from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Undefined
+from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
@@ -187,9 +188,6 @@ class Join:
         return _Later(lambda items: tree.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
 
     def _passed(self, name: str, leaf: Any, side: int) -> Any:
-        from weft.capture._recorder import Opaque
-        from weft.capture._values import Scalar
-
         if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):
             return leaf
         found = type_of(leaf)

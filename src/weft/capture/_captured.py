@@ -14,7 +14,6 @@ from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
 from weft.capture._convert import convert
 from weft.capture._recorder import Recorder
-from weft.capture._values import Traced
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
 
@@ -90,8 +89,8 @@ def capture(
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
-    leaves, tree = pytree.flatten(result)
-    values = tree.unflatten([recorder.arg(leaf) if isinstance(leaf, Traced) else _constant(recorder, leaf) for leaf in leaves])
+    leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
+    values = tree.unflatten([recorder.arg(leaf) for leaf in leaves])
     writes: list[tuple[Node, Node]] = []
     root = recorder.root
     for buffer, node in root.held.items():
@@ -102,10 +101,6 @@ def finish(recorder: Recorder, result: Any) -> None:
         if node is not buffer.target:
             writes.append((buffer.target, node))
     root.graph.output(values, writes=tuple(writes))
-
-
-def _constant(recorder: Recorder, leaf: Any) -> Any:
-    return recorder.arg(leaf)
 
 
 __all__ = ["Captured", "capture", "convert"]

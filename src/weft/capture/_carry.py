@@ -15,6 +15,7 @@ import numpy as np
 from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._convert_site import Site
+from weft.capture._kinds import same_kind
 from weft.capture._merge import (
     Disagreement,
     Type,
@@ -23,7 +24,6 @@ from weft.capture._merge import (
     filler,
     is_same,
     join_types,
-    same_kind,
     shown,
     type_of,
     value_of,
@@ -198,6 +198,8 @@ class Carry:
         return True
 
     def _describes(self, part: Slot, joined: Type, leaf: Any) -> bool:
+        if joined.unknown or part.type.unknown:
+            return part.type.unknown
         if joined.spec is None:
             return same_kind(joined.kind, part.type.kind)
         if part.type.spec is None:

@@ -48,7 +48,12 @@ def _stacked(
 ) -> Any:
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
     recorder, length = hooks.recorder, items.length
-    stack = Stack.of(recorder, length, lambda k: element(items.item(k)))
+    stack = Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
+    if stack is None:
+        found: list[Any] = []
+        recorder.made(found)
+        recorder.bind(append_all)(length, items.item, element, condition or always, found)
+        return found
     arrays = stack.arrays
     if condition is None:
         recorder.bind(fill_all)(length, items.item, element, stack.write)
@@ -66,8 +71,11 @@ class Stack:
         self.arrays, self.tree, self.kinds = arrays, tree, kinds
 
     @classmethod
-    def of(cls, recorder: Recorder, length: Any, compute: Callable[[Any], Any]) -> Stack:
-        """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back."""
+    def of(cls, recorder: Recorder, length: Any, compute: Callable[[Any], Any], may_fail: bool = False) -> Any:
+        """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back.
+
+        None, where that is allowed, if their sizes are known only where each is computed.
+        """
         region = recorder.enter()
         try:
             node = region.placeholder("k")
@@ -76,6 +84,10 @@ class Stack:
             types = [type_of(leaf) for leaf in leaves]
         finally:
             recorder.leave(region)
+        specs = [t.spec for t in types if t is not None and t.spec is not None]
+        open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
+        if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):
+            return None
         arrays = [cls._array(recorder, length, leaf, found) for leaf, found in zip(leaves, types, strict=True)]
         kinds = [t.kind if t and t.spec is None and isinstance(t.kind, type) else None for t in types]
         return cls(recorder, arrays, tree, kinds)
@@ -118,3 +130,16 @@ def fill_some(length: Any, item: Any, element: Any, condition: Any, write: Any) 
             write(count, element(value))
             count += 1
     return count
+
+
+def append_all(length: Any, item: Any, element: Any, condition: Any, found: Any) -> None:
+    """Collect the elements of items that meet a condition into a list."""
+    for k in range(length):
+        value = item(k)
+        if condition(value):
+            found.append(element(value))
+
+
+def always(value: Any) -> bool:
+    """The condition of a comprehension without one."""
+    return True

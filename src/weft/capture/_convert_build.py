@@ -21,14 +21,6 @@ def put(node: Node, at: Any) -> Node:
     return node
 
 
-def start(node: Node, at: Any) -> Node:
-    """The node, standing where `at` begins."""
-    new: Any = node
-    new.lineno = new.end_lineno = at.lineno
-    new.col_offset = new.end_col_offset = at.col_offset
-    return node
-
-
 def constant(at: Any, value: Any) -> ast.Constant:
     """A literal."""
     return put(ast.Constant(value), at)
@@ -52,8 +44,14 @@ def hook(at: Any, name: str, *args: ast.expr, keywords: list[ast.keyword] | None
 def method(at: Any, variable: str, name: str, *args: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.Call:
     """`variable.name(*args)`, which stands where the expression it replaces stood."""
     # Python puts the call of a method on the line where the attribute ends; it is to be where the expression begins.
-    function = start(ast.Attribute(start(ast.Name(variable, LOAD), at), name, LOAD), at)
-    return put(ast.Call(function, list(args), keywords or []), at)
+    line, column = at.lineno, at.col_offset
+    owner = ast.Name(variable, LOAD)
+    function = ast.Attribute(owner, name, LOAD)
+    owner.lineno = owner.end_lineno = function.lineno = function.end_lineno = line
+    owner.col_offset = owner.end_col_offset = function.col_offset = function.end_col_offset = column
+    call = ast.Call(function, list(args), keywords or [])
+    call.lineno, call.col_offset, call.end_lineno, call.end_col_offset = line, column, at.end_lineno, at.end_col_offset
+    return call
 
 
 def arguments(*names: tuple[Any, str]) -> ast.arguments:

@@ -154,13 +154,10 @@ class Flow:
         if isinstance(node, ast.Match):
             ends = set(kept) | facts.kills
             for case in node.cases:
-                self._case(case, ends | case.weft_facts.kills)
+                self._part(case, ends)
+                self._bound(case.body, ends | case.weft_facts.kills)
             return ends
         return self._try(node, bound, kept)
-
-    def _case(self, case: Any, bound: set[str]) -> None:
-        self._part(case, bound)
-        self._bound(case.body, set(bound))
 
     def _part(self, node: Any, bound: set[str]) -> None:
         """The guard of a case, the types of a handler."""

@@ -62,7 +62,8 @@ class Functions(Statements):
         elif body:
             lowering = Lowering(scope, self.numbers)
             body = lowering.function(body)
-            self.declared |= lowering.dead
+            if lowering.dropped:
+                self.declared |= scope.stored
             Flow(scope, body).run()
         made = self.block(body) if body else []
         if scope.globals:
@@ -70,7 +71,7 @@ class Functions(Statements):
         if scope.nonlocals:
             head.append(put(ast.Nonlocal(sorted(scope.nonlocals)), node))
         unset = sorted(name for name in scope.undefined if scope.owns(name) and name not in scope.parameters)
-        owned = [name for name in self.declared if scope.owns(name)]
+        owned = [name for name in self.declared if scope.owns(name) and name not in scope.parameters]
         if owned:
             # Never run, and not even compiled; it tells Python whose variables these are.
             names: Statement = [store(node, name, constant(node, None)) for name in owned]

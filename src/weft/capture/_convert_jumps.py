@@ -176,8 +176,8 @@ class Lowering:
         self.numbers = numbers
         self.used: set[str] = set()
         self.setters: list[SetFlags] = []
-        self.dead: dict[str, None] = {}
-        """Names stored only in code that never runs: they are variables of the function all the same."""
+        self.dropped = False
+        """Whether code that never runs was left out; what it stores are variables of the function all the same."""
         self.returns = False
 
     def function(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -249,11 +249,8 @@ class Lowering:
         self._setter(jump)
         return jump
 
-    def _drop(self, statements: list[Any]) -> None:
-        for node in statements:
-            self.dead.update(dict.fromkeys(node.weft_facts.stores))
-            for block in blocks(node):
-                self._drop(block)
+    def _drop(self, statements: list[ast.stmt]) -> None:
+        self.dropped = self.dropped or bool(statements)
 
     def _if(self, node: ast.If, loop: Loop | None, rest: list[ast.stmt], jumping: bool) -> list[ast.stmt]:
         """Lower an `if`; what follows moves into it where one side always jumps. Gives back what did not move."""

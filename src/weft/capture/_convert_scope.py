@@ -84,7 +84,7 @@ class Scope:
         while scope is not None:
             if name in scope.globals:
                 return None
-            if (scope is self or scope.kind != "class") and scope.owns(name):
+            if name in scope.stored and name not in scope.nonlocals and (scope is self or scope.kind != "class"):
                 return scope
             scope = scope.parent
         return None

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._numpy_calls import BoundMethod, Samples
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array
 from weft.graph._effects import has_side_effect
 from weft.ops import Spec
 
 if TYPE_CHECKING:
-    from weft.capture._recorder import Opaque, Recorder
+    from weft.capture._recorder import Recorder
 
 _MAKERS = frozenset({np.random.default_rng, np.random.RandomState, np.random.Generator})
 _GENERATORS = (np.random.Generator, np.random.RandomState)
@@ -51,8 +52,6 @@ def draws(function: Any, owner: Any) -> bool:
 
 def run_draw(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A draw of the captured program."""
-    from weft.capture._recorder import Opaque
-
     if function in _MAKERS:
         node = recorder.create(make_generator, (function, *args), kwargs, None)
         sample = Samples()
@@ -70,6 +69,8 @@ def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: An
     if name == "seed":
         recorder.create(draw, (generator, name, *args), kwargs, None)
         return None
+    if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
+        return recorder.opaque(draw, (generator, name, *args), kwargs)
     type_ = recorder.numpy.probe(getattr(example, name), args, kwargs)
     type_ = _sized(recorder, type_, name, args, kwargs)
     return recorder.wrap(recorder.create(draw, (generator, name, *args), kwargs, type_), type_)
@@ -96,8 +97,8 @@ def _sized(recorder: Recorder, type_: Any, name: str, args: Any, kwargs: Any) ->
 
 def generator_method(recorder: Recorder, value: Opaque, name: str) -> Any:
     """A method of a generator that the captured program made."""
-    if not isinstance(value.type, _GENERATORS):
+    if not isinstance(value.example, _GENERATORS):
         return recorder.opaque_member(value, name)
-    if name.startswith("_") or not hasattr(value.type, name):
-        raise AttributeError(f"{type(value.type).__name__!r} object has no attribute {name!r}")
-    return BoundMethod(value, name, lambda *args, **kwargs: _drawn(recorder, value, value.type, name, args, kwargs))
+    if name.startswith("_") or not hasattr(value.example, name):
+        raise AttributeError(f"{type(value.example).__name__!r} object has no attribute {name!r}")
+    return BoundMethod(value, name, lambda *args, **kwargs: _drawn(recorder, value, value.example, name, args, kwargs))

@@ -224,6 +224,10 @@ class Hooks(PlainHooks):
         if isinstance(value, np.ndarray) and not isinstance(value, Traced):
             value = self.recorder.constant(value)
         if type(value) in (list, dict, set):
+            grown = self._grown(value)
+            if grown is not None and op == "+=":
+                grown.extend(by)
+                return value
             self._change(value, op)
         return self.assign(name, UPDATES[op](value, by))
 
@@ -255,6 +259,9 @@ class Hooks(PlainHooks):
     # Items
 
     def getitem(self, value: Any, key: Any) -> Any:
+        grown = self.recorder.lists.get(value)
+        if grown is not None:
+            return grown[key]
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
             return value[key] if grid is None else grid
@@ -265,6 +272,10 @@ class Hooks(PlainHooks):
             target = self.recorder.constant(target)
         if isinstance(target, Traced):
             target[key] = value  # type: ignore[index]  # an Array; anything else raises as it should
+            return
+        grown = self._grown(target)
+        if grown is not None:
+            grown.set(key, value)
             return
         if isinstance(key, Traced):
             key = operator.index(key)
@@ -298,6 +309,19 @@ class Hooks(PlainHooks):
     def iterate(self, iterable: Any) -> Any:
         return iterable
 
+    def _grown(self, target: Any) -> Any:
+        """The list of the running graph that a list of the program has become, or becomes by this change."""
+        recorder = self.recorder
+        if type(target) is not list:
+            return None
+        known = recorder.lists.get(target)
+        if known is not None or id(target) in recorder.region.made or not recorder.branches:
+            return known
+        owner = recorder.region.parent
+        while owner is not None and id(target) not in owner.made:
+            owner = owner.parent
+        return None if owner is None else recorder.lists.grow(target, owner)
+
     def _change(self, target: Any, what: str) -> None:
         """Note, or refuse, a change of an object of Python's."""
         self.recorder.change_object(target, what)
@@ -308,6 +332,9 @@ class Hooks(PlainHooks):
         owner = getattr(function, "__self__", None)
         changing = _CHANGING.get(type(owner))
         if changing is not None and function.__name__ in changing:
+            grown = self._grown(owner)
+            if grown is not None and hasattr(grown, function.__name__):
+                return getattr(grown, function.__name__)(*args, **kwargs)
             self._change(owner, f".{function.__name__}()")
         return self.recorder.run(function, args, kwargs)
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._values import Array, Scalar
+from weft.capture._opaque import Opaque
+from weft.capture._values import Array, Scalar, Traced
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Items:
     @property
     def traced(self) -> bool:
         """Whether how many there are is traced."""
-        return isinstance(self.length, Scalar)
+        return isinstance(self.length, Traced)
 
     def item(self, k: Any) -> Any:
         """The item at a place, counted from 0."""
@@ -111,6 +112,22 @@ class ArrayItems(Items):
 
     def item(self, k: Any) -> Any:
         return self.recorder.getitem(self.array, k)
+
+
+class OpaqueItems(Items):
+    """The items of a value of unknown type, by their places."""
+
+    def __init__(self, recorder: Recorder, value: Opaque) -> None:
+        super().__init__(recorder)
+        self.value = value
+        self._length = recorder.opaque(len, (value,), {})
+
+    @property
+    def length(self) -> Any:
+        return self._length
+
+    def item(self, k: Any) -> Any:
+        return self.value[k]
 
 
 class ListItems(Items):
@@ -227,6 +244,11 @@ def items_of(recorder: Recorder, value: Any) -> Items | None:
     """The items of something that a loop in the graph can go over; None for any other iterable."""
     if isinstance(value, Items):
         return value
+    grown = recorder.lists.get(value)
+    if grown is not None:
+        return grown
+    if isinstance(value, Opaque):
+        return OpaqueItems(recorder, value)
     if isinstance(value, Array):
         return ArrayItems(recorder, value)
     if isinstance(value, np.ndarray):

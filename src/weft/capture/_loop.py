@@ -44,6 +44,7 @@ class Loop:
         self.may_unroll = True
         self.given_up = False  # whether capturing was tried, and the loop is run step by step
         self.rounds = 0
+        self.grown = recorder.lists.mark()
         self.stopped: Any = False  # whether a `break` has happened, where that is traced
         self.branch: Branch | None = None
         self.carry: Carry | None = None
@@ -97,6 +98,7 @@ class Loop:
         """Stop capturing the loop: run it step by step."""
         self.capturing, self.given_up, self.carry = False, True, None
         self.recorder.refused = None
+        self.recorder.lists.go_back(self.grown)
 
     def leave(self, values: tuple[Any, ...], stop: Any) -> None:
         """The variables as an iteration leaves them, and whether it broke out of the loop."""
@@ -109,6 +111,7 @@ class Loop:
             self._finish(values, stop)
         except Again:
             self.rounds += 1
+            self.recorder.lists.go_back(self.grown)
             if self.rounds > _ROUNDS:
                 self.recorder.refuse(f"the types of the loop at line {self.site.line} change with every iteration")
         except CaptureError:

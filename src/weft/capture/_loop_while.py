@@ -108,6 +108,7 @@ class WhileLoop(Loop):
         """Take back the steps recorded so far, or go on from where they led."""
         if self._can_go_back():
             self.recorder.region.go_back(self.mark)
+            self.recorder.lists.go_back(self.grown)
             self.values, self.count = self.start, 0
         else:
             self.values, self.first = values, True

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.autograd import Tensor
-from weft.capture._python_calls import joined_kind
+from weft.capture._kinds import joined_kind
+from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.graph import Node
@@ -34,15 +35,20 @@ class Type:
     spec: Spec | None = None
     kind: Any = None
     tensor: bool = False
+    unknown: bool = False  # whether it may be anything
 
     @property
     def meta(self) -> Any:
         """As a node tells it."""
+        if self.unknown:
+            return None
         if self.spec is not None:
             return Spec(self.spec.shape, self.spec.dtype)
         return self.kind if isinstance(self.kind, type) else Spec((), self.kind)
 
     def __str__(self) -> str:
+        if self.unknown:
+            return "a value of unknown type"
         if self.spec is not None:
             return f"an array {self.spec.dtype}[{', '.join(map(str, self.spec.shape))}]"
         return f"a number of type {self.kind.__name__ if isinstance(self.kind, type) else self.kind}"
@@ -54,6 +60,8 @@ class Disagreement(Exception):
 
 def type_of(value: Any) -> Type | None:
     """The type of a number or an array; None for any other thing."""
+    if isinstance(value, Opaque):
+        return Type(unknown=True)
     if isinstance(value, Array):
         return Type(spec=value.spec, tensor=getattr(type(value), "_is_tensor", False))
     if isinstance(value, Scalar):
@@ -77,6 +85,8 @@ def describe(value: Any) -> str:
 
 def join_types(recorder: Recorder, a: Type, b: Type) -> Type:
     """The type that describes two; its sizes are None where the two differ and only running can tell."""
+    if a.unknown or b.unknown:
+        return Type(unknown=True)
     if a.spec is None and b.spec is None:
         return Type(kind=joined_kind([a.kind, b.kind]))
     if a.spec is None or b.spec is None:
@@ -101,11 +111,6 @@ def _join_dims(recorder: Recorder, x: Any, y: Any) -> Any:
         return None
     recorder.sizes.compare("==", x, y)
     return x
-
-
-def same_kind(a: Any, b: Any) -> bool:
-    """Whether two types of numbers are one: Python's float is not NumPy's float64, though they compare equal."""
-    return isinstance(a, type) == isinstance(b, type) and bool(a == b)
 
 
 def is_same(a: Any, b: Any) -> bool:
@@ -142,6 +147,8 @@ def settle_sizes(recorder: Recorder, spec: Spec, node: Node, name: str) -> Spec:
 
 def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Region | None = None) -> Any:
     """The traced value of a node where paths have met; an array gets a buffer of its own."""
+    if type_.unknown:
+        return Opaque(recorder, node)
     if type_.spec is None:
         made = Scalar(recorder, type_.kind, node)
         made.name = name
@@ -155,13 +162,13 @@ def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Reg
 
 def as_output(recorder: Recorder, value: Any, type_: Type) -> Any:
     """A value as one of the results of a region: a node, or a plain number."""
-    if isinstance(value, Traced) or type_.spec is not None:
-        return recorder.arg(value)
-    return value
+    return recorder.arg(value)
 
 
 def filler(recorder: Recorder, type_: Type) -> Any:
     """Something of a type, for a place where no value is ever read."""
+    if type_.unknown:
+        return None
     if type_.spec is None:
         kind = type_.kind
         return kind(0) if isinstance(kind, type) else kind.type(0)

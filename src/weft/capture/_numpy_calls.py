@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._iterables import Collected
+from weft.capture._lists import GrownList
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
 from weft.errors import UnknownShape
 from weft.ops import Spec
@@ -21,7 +23,7 @@ from weft.ops._numpy import arguments_given, op_for
 from weft.ops._op import TABLE, op_of
 
 if TYPE_CHECKING:
-    from weft.capture._recorder import Opaque, Recorder
+    from weft.capture._recorder import Recorder
 
 SPECIAL: dict[Any, Callable[..., Any]] = {}
 """Function of NumPy → what it does on traced values: `handler(recorder, *args, **kwargs)`."""
@@ -76,6 +78,9 @@ class NumpyCalls:
     def function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of NumPy."""
         recorder = self.recorder
+        args = recorder.lists.of(args)
+        if is_opaque(args) or is_opaque(kwargs):
+            return recorder.opaque(function, args, kwargs)
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
@@ -87,7 +92,7 @@ class NumpyCalls:
     def with_op(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
         recorder = self.recorder
-        args = tuple(a.array() if isinstance(a, Collected) else a for a in args)
+        args = tuple(a.array() if isinstance(a, (Collected, GrownList)) else a for a in args)
         kwargs = {key: value for key, value in kwargs.items() if key not in _IGNORED and key != "out"}
         op = op_for(function, args, kwargs)
         if op is not None:
@@ -122,6 +127,8 @@ class NumpyCalls:
     def ufunc(self, ufunc: Any, how: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a ufunc or of one of its methods."""
         recorder = self.recorder
+        if is_opaque(inputs) or is_opaque(kwargs):
+            return recorder.opaque(ufunc if how == "__call__" else getattr(ufunc, how), inputs, kwargs)
         if how != "__call__":
             from weft.capture._numpy_special import ufunc_method
 

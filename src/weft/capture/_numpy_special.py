@@ -9,10 +9,13 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.capture._iterables import Collected, Items
+from weft.capture._kinds import REPRESENTATIVES
+from weft.capture._lists import GrownList
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._values import Array, Scalar, is_traced
 from weft.ops import Spec
 from weft.ops._op import TABLE
+from weft.pytree import LEAF
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -45,7 +48,7 @@ def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool) -> Any:
         return copied(recorder, value, dtype or value.spec.dtype)
     if isinstance(value, (np.ndarray, Tensor)):
         return _as_array(recorder, recorder.constant(value), dtype, copy=copy)
-    if isinstance(value, Collected):
+    if isinstance(value, (Collected, GrownList)):
         return _as_array(recorder, value.array(), dtype, copy=copy)
     if not is_traced(value):
         given = {} if dtype is None else {"dtype": dtype}
@@ -131,8 +134,6 @@ def _result_type(recorder: Recorder, *values: Any) -> Any:
 
 def _typed(value: Any) -> Any:
     """A dtype, or a plain number of the same type, for a traced value."""
-    from weft.capture._recorder import REPRESENTATIVES
-
     if isinstance(value, Scalar) and isinstance(value.kind, type):
         return REPRESENTATIVES[value.kind]
     return value.spec.dtype if isinstance(value, (Array, Scalar)) else value
@@ -243,6 +244,8 @@ def _broadcast_shapes(recorder: Recorder, *shapes: Any) -> Any:
 
 @special(np.stack)
 def _stack(recorder: Recorder, arrays: Any, axis: int = 0, out: Any = None, **rest: Any) -> Any:
+    if isinstance(arrays, GrownList):
+        return _joined(recorder, np.stack, arrays, 1, axis=axis)
     if isinstance(arrays, Collected):
         return recorder.numpy.function(np.moveaxis, (arrays.array(), 0, axis), {})
     return call_named(recorder, "stack", _listed(arrays), axis=axis)
@@ -252,8 +255,21 @@ def _listed(arrays: Any) -> Any:
     return list(arrays) if not isinstance(arrays, (list, tuple)) else arrays
 
 
+def _joined(recorder: Recorder, function: Any, arrays: GrownList, more: int, **kwargs: Any) -> Any:
+    """A function that joins arrays, on a list that has grown: `more` is how many dimensions it adds."""
+    found = arrays.types[0] if arrays.tree == LEAF else None
+    if found is None or found.unknown:
+        return recorder.opaque(function, (arrays.handle,), kwargs)
+    spec = Spec((), np.dtype(found.kind)) if found.spec is None else found.spec
+    rank = max(len(spec.shape) + more, 2 if function in (np.vstack, np.column_stack) else 1)
+    type_ = Spec([recorder.sizes.fresh(function.__name__) for _ in range(rank)], spec.dtype)
+    return recorder.wrap(recorder.create(function, (arrays.handle,), kwargs, type_), type_)
+
+
 @special(np.concatenate)
 def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None, **rest: Any) -> Any:
+    if isinstance(arrays, GrownList):
+        return _joined(recorder, np.concatenate, arrays, 0, axis=axis)
     if isinstance(arrays, Collected):
         whole = arrays.array()
         if axis != 0 or len(whole.spec.shape) < 2:
@@ -268,6 +284,8 @@ def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None
 
 @special(np.vstack)
 def _vstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
+    if isinstance(tup, GrownList):
+        return _joined(recorder, np.vstack, tup, 0)
     if isinstance(tup, Collected):
         whole = tup.array()
         return whole if len(whole.spec.shape) == 2 else _concatenate(recorder, tup)
@@ -276,6 +294,8 @@ def _vstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
 
 @special(np.column_stack)
 def _column_stack(recorder: Recorder, tup: Any) -> Any:
+    if isinstance(tup, GrownList):
+        return _joined(recorder, np.column_stack, tup, 0)
     if isinstance(tup, Collected):
         whole = tup.array()
         if len(whole.spec.shape) != 2:
@@ -286,6 +306,8 @@ def _column_stack(recorder: Recorder, tup: Any) -> Any:
 
 @special(np.hstack)
 def _hstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
+    if isinstance(tup, GrownList):
+        return _joined(recorder, np.hstack, tup, 0)
     if isinstance(tup, Collected):
         whole = tup.array()
         if len(whole.spec.shape) != 2:

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
+from weft.capture._kinds import joined_kind
+from weft.capture._lists import GrownList
+from weft.capture._opaque import is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
 from weft.ops._op import op_of
+from weft.pytree import LEAF
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -27,6 +31,9 @@ _WHOLE = {math.floor, math.ceil, math.trunc, math.gcd, math.lcm, math.factorial,
 _TRUTHS = {math.isnan, math.isinf, math.isfinite, math.isclose, cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose}
 _FLOATS_OF_COMPLEX = {cmath.phase}
 _OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
+
+
+_LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
 
 def python(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -46,7 +53,10 @@ class PythonCalls:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of Python's; plain where nothing traced is given."""
+        args = self.recorder.lists.of(args)
         handler = PYTHON.get(function) if _hashable(function) else None
+        if (is_opaque(args) or is_opaque(kwargs)) and function not in _LOOPING:
+            return self.recorder.opaque(function, args, kwargs)
         if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):
             return handler(self, *args, **kwargs)
         module = getattr(function, "__module__", None)
@@ -83,6 +93,19 @@ class PythonCalls:
         """Record a call that gives a number."""
         node = self.recorder.create(function, args, kwargs, kind if isinstance(kind, type) else Spec((), kind))
         return Scalar(self.recorder, kind, node, hint=None if kwargs else self.recorder._hint(function, args))
+
+    def grown(self, function: Any, items: Any, *more: Any) -> Any:
+        """sum, min or max of a list that has grown: of the list itself, as the program does."""
+        found = items.types[0] if items.tree == LEAF else None
+        if found is None or found.unknown or (found.spec is not None and function is not sum):
+            return self.recorder.opaque(function, (items.handle, *more), {})
+        if found.spec is not None:
+            recorder = self.recorder
+            dtype = np.result_type(found.spec.dtype, *(() if is_traced(more) else more))
+            type_ = Spec([recorder.sizes.fresh("sum") for _ in found.spec.shape], dtype)
+            return recorder.wrap(recorder.create(function, (items.handle, *more), {}, type_), type_)
+        kinds = [found.kind, *(_kind_of(value) for value in more), *([int] if function is sum else [])]
+        return self.number(function, (items.handle, *more), joined_kind(kinds))
 
     def _math(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kind: Any = complex if function.__module__ == "cmath" else float
@@ -133,17 +156,6 @@ def _kind_of(value: Any) -> Any:
     return value.dtype if isinstance(value, np.generic) else type(value)
 
 
-def joined_kind(kinds: list[Any]) -> Any:
-    """The type that numbers of several types have in common."""
-    if all(kind is kinds[0] for kind in kinds):
-        return kinds[0]
-    if all(isinstance(kind, type) for kind in kinds):
-        return max(kinds, key=[bool, int, float, complex].index)
-    from weft.capture._recorder import REPRESENTATIVES
-
-    return np.result_type(*(REPRESENTATIVES[kind] if isinstance(kind, type) else kind for kind in kinds))
-
-
 @python(abs)
 def _abs(calls: PythonCalls, x: Any) -> Any:
     if isinstance(x, Scalar) and x.kind is complex:
@@ -154,6 +166,8 @@ def _abs(calls: PythonCalls, x: Any) -> Any:
 def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
     def handler(calls: PythonCalls, *args: Any, key: Any = None, **default: Any) -> Any:
         recorder = calls.recorder
+        if len(args) == 1 and isinstance(args[0], GrownList):
+            return calls.grown(function, args[0])
         if len(args) == 1 and isinstance(args[0], Collected):
             found = calls.number(function, (args[0].array(),), args[0].array().spec.dtype)
             return found if args[0].kinds[0] is None else calls.call(args[0].kinds[0], (found,), {})
@@ -192,6 +206,8 @@ def total(values: Any, start: Any) -> Any:
 @python(sum)
 def _sum(calls: PythonCalls, iterable: Any, /, start: Any = 0) -> Any:
     recorder = calls.recorder
+    if isinstance(iterable, GrownList):
+        return calls.grown(sum, iterable, start)
     if isinstance(iterable, Collected):
         if iterable.kinds == [None] or len(iterable.kinds) > 1:
             return _sum(calls, iterable.array(), start)

@@ -14,6 +14,9 @@ import numpy as np
 from weft import _where, pytree
 from weft.autograd import Tensor
 from weft.capture._iterables import Collected
+from weft.capture._kinds import REPRESENTATIVES
+from weft.capture._lists import GrownList, Lists
+from weft.capture._opaque import Member, Opaque, is_opaque
 from weft.capture._reads import OuterReads
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
@@ -30,7 +33,6 @@ from weft.ops.indexing import getitem as getitem_op
 from weft.ops.indexing import index_update
 from weft.random import Generator
 
-REPRESENTATIVES: dict[type, Any] = {bool: True, int: 1, float: 0.5, complex: 1j}
 _RELATIONS = {
     operator.lt: "<",
     operator.le: "<=",
@@ -63,6 +65,7 @@ class Recorder(Running):
         self.sizes = Sizes()
         self.branches = branches
         self.boundary = boundary
+        self.untyped = False  # whether all values are of unknown type, as in a script
         self.numpy = NumpyCalls(self)
         self.python = PythonCalls(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
@@ -74,6 +77,7 @@ class Recorder(Running):
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
         self.reads = OuterReads(self)
+        self.lists = Lists(self)
         self.start: Any = None  # where the captured function begins
         self.named_sizes: dict[Any, Any] = {}
         self.rebound: dict[Any, set[str]] = {}  # loop → variables that it makes other arrays of
@@ -106,6 +110,8 @@ class Recorder(Running):
         if isinstance(value, Traced):
             return value.node
         kind = type(value)
+        if kind is list and self.lists.grown and id(value) in self.lists.grown:
+            return self.lists.grown[id(value)].handle.node
         if kind is tuple or kind is list:
             parts = [self.arg(part) for part in value]
             return tuple(parts) if kind is tuple else parts
@@ -125,6 +131,8 @@ class Recorder(Running):
             self.undefined(value)
         if isinstance(value, Collected):
             return value.as_list()
+        if isinstance(value, GrownList):
+            return value.handle.node
         self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
@@ -146,7 +154,7 @@ class Recorder(Running):
             return type(type_)(*parts) if hasattr(type_, "_fields") else type(type_)(parts)
         if isinstance(type_, dict):
             return {key: self._item(node, key, part, array, tensor) for key, part in type_.items()}
-        return Opaque(self, node, type_)
+        return Opaque(self, node)
 
     def _item(self, node: Node, key: Any, type_: Any, array: bool, tensor: bool) -> Any:
         item = self.create(operator.getitem, (node, key), {}, type_)
@@ -188,6 +196,8 @@ class Recorder(Running):
         """
         if not isinstance(op, Op):
             return self.opaque(op, args, kwargs)
+        if is_opaque(args) or is_opaque(kwargs):
+            return self.opaque(target or called or op, args, kwargs)
         arguments = op.bind(args, kwargs)
         names = op.__signature__.parameters
         rules = [
@@ -250,7 +260,7 @@ class Recorder(Running):
 
     def operate(self, function: Callable[..., Any], *args: Any) -> Any:
         """Record an operator of Python's."""
-        if any(isinstance(a, Opaque) for a in args):
+        if is_opaque(args):
             return self.opaque(function, args, {})
         if all(_is_number(a) for a in args):
             return self._number(function, args)
@@ -288,8 +298,20 @@ class Recorder(Running):
             return None
 
     def opaque(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record a call of a function marked with weft.wrap: it runs as Python when the graph runs."""
-        return self.wrap(self.create(function, args, kwargs, None), None)
+        """Record a call of which only running can tell what it gives: of a wrapped function, for instance."""
+        return Opaque(self, self.create(function, args, kwargs, None))
+
+    def create_method(self, owner: Opaque, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        """A call of a method in the present region."""
+        node_args = tuple([self.arg(a) for a in (owner, *args)])
+        node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
+        node = self.region.graph.create_node("call_method", name, node_args, node_kwargs)
+        node._position = self.position(sys._getframe(1))
+        return node
+
+    def call_method(self, owner: Opaque, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a method of a value of unknown type."""
+        return Opaque(self, self.create_method(owner, name, args, kwargs))
 
     # Memory
 
@@ -330,6 +352,8 @@ class Recorder(Running):
 
     def getitem(self, value: Any, key: Any) -> Any:
         """`value[key]`."""
+        if is_opaque(key):
+            return self.opaque(operator.getitem, (value, key), {})
         spec: Spec = value.spec
         type_ = self.inferred(getitem_op, (spec, abstract_key(self, key)))
         mask = key.node if isinstance(key, Array) and key.spec.dtype.kind == "b" else None
@@ -461,7 +485,7 @@ class Recorder(Running):
 
     def opaque_member(self, value: Opaque, name: str) -> Any:
         """An attribute of a value of unknown type."""
-        return self.opaque(getattr, (value, name), {})
+        return Member(self, value, name)
 
     def control(self, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of weft.cond, weft.while_loop and their kin on traced values."""
@@ -474,29 +498,6 @@ class Recorder(Running):
         if value.why is None:
             raise UnboundLocalError(f"cannot access local variable '{value.name}' where it is not associated with a value")
         self.refuse(value.why, help=f"assign {value.name} before, or on every path")
-
-
-class Opaque(Traced):
-    """A value of unknown type, given by a wrapped function: it can be passed on and returned."""
-
-    __slots__ = ("_node", "type")
-
-    def __init__(self, recorder: Recorder, node: Node, type_: Any) -> None:
-        self.recorder = recorder
-        self._node = node
-        self.type = type_
-
-    @property
-    def node(self) -> Node:
-        return self.recorder.region.lift(self._node)
-
-    def __repr__(self) -> str:
-        return f"<traced {self._node.name}>"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.recorder.numpy.opaque_attribute(self, name)
 
 
 def _described(type_: Any) -> Any:

@@ -43,6 +43,7 @@ _WRITING_METHODS = frozenset(
     {
         *("__setitem__", "__delitem__", "__setattr__", "__delattr__", "fill", "put", "sort", "partition", "resize"),
         *("itemset", "setfield", "setflags"),
+        *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "add", "discard", "update", "setdefault"),
         *(f"__{function.__name__}__" for function in _WRITES_OPERATORS),
     }
 )

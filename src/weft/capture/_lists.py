@@ -1,0 +1,178 @@
+"""Lists that grow inside a captured branch or loop: objects of the running graph, changed in the program's order."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import pytree
+from weft.capture._iterables import Items
+from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
+from weft.capture._opaque import Opaque
+from weft.capture._region import Region
+from weft.capture._values import Scalar, Traced
+from weft.ops import Spec
+from weft.pytree import LEAF
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class GrownList(Items):
+    """Stands for a list of the program from where it first grows under a traced condition.
+
+    `tree` and `types` describe its elements; None as long as there was none.
+    """
+
+    def __init__(self, recorder: Recorder, plain: list[Any], owner: Region) -> None:
+        super().__init__(recorder)
+        self.plain = plain
+        self.before = list(plain)
+        self.tree: Any = None
+        self.types: list[Type | None] = []
+        with recorder.within(owner):
+            for item in plain:
+                self._describe(item)
+            node = recorder.create(list, (list(plain),), {}, None, name="items")
+        self.handle = Opaque(recorder, node)
+
+    def _describe(self, item: Any) -> None:
+        """Take note of the type of an element; all have one type."""
+        recorder = self.recorder
+        leaves, tree = pytree.flatten(item)
+        types = [type_of(leaf) for leaf in leaves]
+        if self.tree is None:
+            self.tree, self.types = tree, types
+            return
+        if tree != self.tree:
+            recorder.refuse(f"a list that grows in a loop holds different things: {describe(item)} is one of them")
+        joined = []
+        for old, new in zip(self.types, types, strict=True):
+            try:
+                joined.append(None if old is None or new is None else join_types(recorder, old, new))
+            except Disagreement as how:
+                recorder.refuse(
+                    f"a list that grows in a loop holds different things: {how}", help="let all have one shape and dtype"
+                )
+        self.types = joined
+
+    # Changes
+
+    def append(self, value: Any) -> None:
+        self._describe(value)
+        self.recorder.call_method(self.handle, "append", (value,), {})
+
+    def extend(self, values: Any) -> None:
+        for value in values:
+            self.append(value)
+
+    def pop(self, *index: Any) -> Any:
+        return self._typed(self.recorder.create_method(self.handle, "pop", index, {}))
+
+    def clear(self) -> None:
+        self.recorder.call_method(self.handle, "clear", (), {})
+
+    def set(self, key: Any, value: Any) -> None:
+        self._describe(value)
+        self.recorder.create(operator.setitem, (self.handle, key, value), {}, None)
+
+    # Reads
+
+    @property
+    def length(self) -> Any:
+        return Scalar(self.recorder, int, self.recorder.create(len, (self.handle,), {}, int))
+
+    def item(self, k: Any) -> Any:
+        return self._typed(self.recorder.create(operator.getitem, (self.handle, k), {}, None))
+
+    def _typed(self, node: Any) -> Any:
+        recorder = self.recorder
+        if self.tree is None or None in self.types:
+            return Opaque(recorder, node)
+        if self.tree == LEAF:
+            return self._value(node, self.types[0])
+        parts: list[Any] = []
+        _project(recorder, node, self.tree, parts)
+        return self.tree.unflatten([self._value(part, t) for part, t in zip(parts, self.types, strict=True)])
+
+    def _value(self, node: Any, type_: Any) -> Any:
+        from weft.capture._merge import value_of
+
+        if type_.spec is not None:
+            type_ = Type(visible_sizes(self.recorder, type_.spec, self.recorder.region), tensor=type_.tensor)
+        made = value_of(self.recorder, type_, node, node.name)
+        if type_.spec is None:
+            node.meta["type"] = type_.meta
+        return made
+
+    def array(self) -> Any:
+        """`np.array(list)`."""
+        recorder = self.recorder
+        if self.tree != LEAF or self.types[0] is None:
+            return recorder.opaque(np.array, (self.handle,), {})
+        found = self.types[0]
+        spec = Spec((), np.dtype(found.kind)) if found.spec is None else found.spec
+        shape = visible_sizes(recorder, spec, recorder.region).shape
+        sizes = [recorder.sizes.fresh("items"), *(recorder.sizes.fresh("size") if d is None else d for d in shape)]
+        type_ = Spec(sizes, spec.dtype)
+        return recorder.wrap(recorder.create(np.array, (self.handle,), {}, type_), type_)
+
+
+def _project(recorder: Recorder, node: Any, tree: Any, parts: list[Any]) -> None:
+    """The nodes of the leaves of a nested value."""
+    if tree.kind is None:
+        parts.append(node)
+        return
+    keys = tree.context if tree.kind is dict else range(len(tree.children))
+    for key, child in zip(keys, tree.children, strict=True):
+        _project(recorder, recorder.create(operator.getitem, (node, key), {}, None), child, parts)
+
+
+class Gone(Traced):
+    """Fills the place of elements in a list that has grown: code that is not captured must not read them."""
+
+    __slots__ = ()
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    @property
+    def node(self) -> Any:
+        self.recorder.refuse(
+            "a list that grew under a traced condition is used in a way that is not captured",
+            help="make it an array first: np.array(items)",
+        )
+
+
+class Lists:
+    """The lists of one capture that have grown under a traced condition."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.grown: dict[int, GrownList] = {}
+
+    def get(self, value: Any) -> GrownList | None:
+        return self.grown.get(id(value)) if type(value) is list and self.grown else None
+
+    def of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments of a call, lists that have grown in place of those they were."""
+        if not self.grown:
+            return values
+        return tuple(value if self.get(value) is None else self.get(value) for value in values)
+
+    def grow(self, value: list[Any], owner: Region) -> GrownList:
+        """Let a list be one of the running graph from now on."""
+        made = self.grown[id(value)] = GrownList(self.recorder, value, owner)
+        value[:] = [Gone(self.recorder)]
+        return made
+
+    def mark(self) -> int:
+        return len(self.grown)
+
+    def go_back(self, mark: int) -> None:
+        """Give lists that have grown since a mark their elements back."""
+        for key in list(self.grown)[mark:]:
+            made = self.grown.pop(key)
+            made.plain[:] = made.before

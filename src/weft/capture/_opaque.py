@@ -1,0 +1,106 @@
+"""Values of which the type is not known: what wrapped functions give, lists that grow, and everything in a script.
+
+What is done with one is recorded as Python does it: operators and attributes as they are, writes in their order.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from weft.capture._values import Traced
+from weft.graph import Node
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class Opaque(Traced):
+    """A value of unknown type. `example`, where there is one, is an object of the same class."""
+
+    __slots__ = ("_node", "example", "name")
+
+    def __init__(self, recorder: Recorder, node: Node | None, example: Any = None) -> None:
+        self.recorder = recorder
+        self._node = node
+        self.example = example
+        self.name: str | None = None
+
+    @property
+    def node(self) -> Node:
+        assert self._node is not None
+        return self.recorder.region.lift(self._node)
+
+    def __repr__(self) -> str:
+        return f"<traced {self._node.name if self._node is not None else 'attribute'}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__class__":
+            raise AttributeError(name)
+        return self.recorder.numpy.opaque_attribute(self, name)
+
+    @property
+    def real(self) -> Any:
+        return self.recorder.opaque_member(self, "real")
+
+    @property
+    def imag(self) -> Any:
+        return self.recorder.opaque_member(self, "imag")
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.recorder.opaque(operator.getitem, (self, key), {})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.recorder.create(operator.setitem, (self, key, value), {}, None)
+
+    def __len__(self) -> NoReturn:
+        self.recorder.refuse_value(self, "len() in code that is not captured")
+
+    def __iter__(self) -> Iterator[Any]:
+        self.recorder.refuse(
+            "a loop over a value of unknown length, in code that is not captured", help="loop over it with `for`"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.recorder.opaque(operator.call, (self, *args), kwargs)
+
+
+class Member(Opaque):
+    """An attribute of a value of unknown type: called, it is a call of a method; else it is read."""
+
+    __slots__ = ("_called", "attribute", "owner")
+
+    def __init__(self, recorder: Recorder, owner: Opaque, attribute: str) -> None:
+        super().__init__(recorder, None)
+        self.owner = owner
+        self.attribute = attribute
+
+    @property
+    def node(self) -> Node:
+        if self._node is None:
+            self._node = self.recorder.create(getattr, (self.owner, self.attribute), {}, None)
+        return self.recorder.region.lift(self._node)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.recorder.call_method(self.owner, self.attribute, args, kwargs)
+
+
+def _in_place(function: Any) -> Any:
+    return lambda self, other: self.recorder.opaque(function, (self, other), {})
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"):
+    setattr(Opaque, f"__i{_name}__", _in_place(getattr(operator, f"i{_name}")))
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether a value, or something a plain container holds, is of unknown type."""
+    if isinstance(value, Opaque):
+        return True
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return any(map(is_opaque, value))
+    if kind is dict:
+        return any(map(is_opaque, value.values()))
+    return kind is slice and is_opaque((value.start, value.stop, value.step))
