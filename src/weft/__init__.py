@@ -30,10 +30,18 @@ from weft.random import bernoulli, manual_seed, multinomial, rand, rand_like, ra
 
 if _TYPE_CHECKING:
     from weft import data, optim, passes
+    from weft.capture._compile import compile
+    from weft.capture._script import script
+    from weft.capture._trace import trace
 else:
+    # What not every program needs is imported when it is asked for.
+    _LATER = {"compile": "_compile", "script": "_script", "trace": "_trace"}
 
     def __getattr__(name: str) -> object:
-        # What not every program needs is imported when it is asked for.
         if name in ("data", "optim", "passes"):
             return _importlib.import_module(f"weft.{name}")
+        if name in _LATER:
+            found = getattr(_importlib.import_module(f"weft.capture.{_LATER[name]}"), name)
+            globals()[name] = found
+            return found
         raise AttributeError(f"module 'weft' has no attribute {name!r}")

@@ -16,7 +16,7 @@ from weft.capture._merge import (
     is_same,
     join_types,
     project,
-    type_of,
+    type_in,
     value_of,
     visible_sizes,
 )
@@ -159,6 +159,8 @@ class Join:
             return self._undefined(name, a, b, branch)
         (leaves_a, tree_a), (leaves_b, tree_b) = pytree.flatten(a), pytree.flatten(b)
         if tree_a != tree_b:
+            if self.recorder.untyped:
+                return self._slot(name, Type(unknown=True), (a, b))
             self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
         return _Later(lambda items: tree_a.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
@@ -166,7 +168,7 @@ class Join:
     def _leaf(self, name: str, a: Any, b: Any, branch: Any) -> Any:
         if is_same(a, b):
             return a
-        first, second = type_of(a), type_of(b)
+        first, second = type_in(self.recorder, a), type_in(self.recorder, b)
         if first is None or second is None:
             self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
         try:
@@ -190,7 +192,7 @@ class Join:
     def _passed(self, name: str, leaf: Any, side: int) -> Any:
         if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):
             return leaf
-        found = type_of(leaf)
+        found = type_in(self.recorder, leaf)
         if found is None:
             self.recorder.refuse(f"{name} has no known type", help="compute it before the branch")
         return self._slot(name, found, (leaf, leaf), only=side)
@@ -220,7 +222,9 @@ class Join:
         if name.startswith("_weft"):  # a result that is read only where there is one
             return value
         flag = flags[0] if is_same(*flags) else self._slot("defined", Type(kind=bool), flags)
-        if any(isinstance(side, MaybeUnbound) for side in (a, b)) or not any(type(side) is Undefined for side in (a, b)):
+        if any(isinstance(side, MaybeUnbound) for side in (a, b)) or not any(
+            type(side) is Undefined for side in (a, b)
+        ):
             return self._built(lambda v, f: MaybeUnbound(name, v, f), value, flag)
         why = next((side.why for side in (a, b) if isinstance(side, Undefined) and side.why), None)
         why = why or self._why(name, isinstance(a, Undefined), branch)

@@ -63,6 +63,8 @@ def capture(
     recorder = Recorder(branches=branches, boundary=sys._getframe())
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
+    if isinstance(function, Module):
+        recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
     names = list(bound.signature.parameters)
     given = set(names) if not given_only else set(list(bound.signature.bind(*held, *args, **kwargs).arguments))
     if held:
@@ -97,7 +99,9 @@ def finish(recorder: Recorder, result: Any) -> None:
         if buffer.target is None:
             continue
         if buffer.stale is not None:
-            recorder.refuse(f"{buffer.stale}; the caller's array has no one value to take", help="copy it before the loop")
+            recorder.refuse(
+                f"{buffer.stale}; the caller's array has no one value to take", help="copy it before the loop"
+            )
         if node is not buffer.target:
             writes.append((buffer.target, node))
     root.graph.output(values, writes=tuple(writes))

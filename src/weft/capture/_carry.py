@@ -25,13 +25,14 @@ from weft.capture._merge import (
     is_same,
     join_types,
     shown,
-    type_of,
+    type_in,
     value_of,
     visible_sizes,
 )
 from weft.capture._region import Buffer, Region
-from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
+from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Undefined
 from weft.graph import Node
+from weft.pytree import LEAF
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -76,6 +77,7 @@ class Carry:
         self.start = values
         self.types: dict[tuple[str, int], Type] = {}  # widened types, by variable and leaf
         self.variables: list[Variable] = []
+        self.whole: set[str] = set()  # variables whose structure changes, carried as one value of unknown type
         self.around = recorder.region
         self.rebound = recorder.rebound.setdefault(site, set())
         self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
@@ -100,12 +102,14 @@ class Carry:
             return Variable(name, Undefined(name), late=True)
         if isinstance(value, Undefined):
             return self._unassigned(name, value)
-        leaves, tree = pytree.flatten(value)
+        leaves, tree = pytree.flatten(value) if name not in self.whole else ([value], LEAF)
         made = Variable(name, value, tree)
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, Tensor)):
                 leaf = self.recorder.constant(leaf)
-            found = self.types.get((name, k)) or type_of(leaf)
+            found = self.types.get((name, k)) or type_in(self.recorder, leaf)
+            if name in self.whole:
+                found = Type(unknown=True)
             # As long as nothing else is known, an array stays the same one: `x += 1` changes it, and not what x is.
             same = found is None or (isinstance(leaf, Array) and name not in self.rebound)
             made.parts.append(leaf if same else self._slot(name, leaf, found))
@@ -117,7 +121,7 @@ class Carry:
         start, flag = value, False
         if isinstance(value, (MaybeUnbound, PartlyDefined)):
             leaves, tree = pytree.flatten(value.value)
-            known = known or (tree, [type_of(leaf) or leaf for leaf in leaves], value.why)
+            known = known or (tree, [type_in(self.recorder, leaf) or leaf for leaf in leaves], value.why)
             flag = value.ran
         else:
             leaves = []
@@ -165,8 +169,12 @@ class Carry:
                 if variable.name in self.site.live:
                     self._disagree(variable.name, variable.start, value)
                 continue
-            leaves, tree = pytree.flatten(value)
+            leaves, tree = pytree.flatten(value) if variable.name not in self.whole else ([value], LEAF)
             if tree != variable.tree:
+                if self.recorder.untyped:
+                    self.whole.add(variable.name)
+                    again = True
+                    continue
                 self._disagree(variable.name, variable.start, value)
             for k, (part, leaf) in enumerate(zip(variable.parts, leaves, strict=True)):
                 again = self._leaf(variable, k, part, leaf, slots) or again
@@ -179,11 +187,11 @@ class Carry:
         if not isinstance(part, Slot):
             if is_same(part, leaf):
                 return False
-            if not isinstance(part, Array) or type_of(leaf) is None:
+            if not isinstance(part, Array) or type_in(self.recorder, leaf) is None:
                 self._disagree(variable.name, part, leaf)
             self.rebound.add(variable.name)
             return True
-        found = type_of(leaf)
+        found = type_in(self.recorder, leaf)
         if found is None:
             self._disagree(variable.name, part.init, leaf)
         part.final = leaf
@@ -215,14 +223,14 @@ class Carry:
             return False
         if isinstance(value, (MaybeUnbound, PartlyDefined)):
             leaves, tree = pytree.flatten(value.value)
-            self.maybe[variable.name] = (tree, [type_of(leaf) or leaf for leaf in leaves], value.why)
+            self.maybe[variable.name] = (tree, [type_in(self.recorder, leaf) or leaf for leaf in leaves], value.why)
             return True
         if isinstance(value, Undefined):
             return False
         leaves, variable.tree = pytree.flatten(value)
         variable.parts = []
         for leaf in leaves:
-            found = type_of(leaf)
+            found = type_in(self.recorder, leaf)
             if found is None or (isinstance(leaf, Array) and self.recorder.is_outer(leaf, self.around)):
                 variable.parts.append(leaf)
                 continue
@@ -310,7 +318,11 @@ class Carry:
         value = variable.tree.unflatten(leaves)
         if variable.flag is not None:
             flag = values.get(id(variable.flag), variable.flag.init)
-            return MaybeUnbound(name, value, flag) if variable.why is None else PartlyDefined(name, value, flag, variable.why)
+            return (
+                MaybeUnbound(name, value, flag)
+                if variable.why is None
+                else PartlyDefined(name, value, flag, variable.why)
+            )
         if variable.late and ran is not True and not name.startswith("_weft"):
             return MaybeUnbound(name, value, ran)
         return value

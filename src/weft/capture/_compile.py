@@ -1,16 +1,16 @@
 """`compile`: a function that captures itself when it is called, and then runs the graph.
 
-    >>> import numpy as np, weft
-    >>> @weft.compile
-    ... def norm(x):
-    ...     total = 0.0
-    ...     for i in range(len(x)):
-    ...         total += x[i] ** 2
-    ...     return np.sqrt(total)
-    >>> norm(np.array([3.0, 4.0]))
-    np.float64(5.0)
-    >>> norm.cache_info().misses
-    1
+>>> import numpy as np, weft
+>>> @weft.compile
+... def norm(x):
+...     total = 0.0
+...     for i in range(len(x)):
+...         total += x[i] ** 2
+...     return np.sqrt(total)
+>>> norm(np.array([3.0, 4.0]))
+np.float64(5.0)
+>>> norm.cache_info().misses
+1
 """
 
 from __future__ import annotations
@@ -229,9 +229,7 @@ def _as_call(parameters: Any, values: tuple[Any, ...]) -> tuple[list[Any], dict[
     return args, kwargs
 
 
-def compile(
-    function: Callable[..., Any] | None = None, *, backend: str = "numpy", dynamic: bool | None = None
-) -> Any:
+def compile(function: Callable[..., Any] | None = None, *, backend: str = "numpy", dynamic: bool | None = None) -> Any:
     """Make a function capture itself when it is called, and from then on run the optimised graph.
 
     The result, the arrays it writes and the exceptions it raises are those of the plain call. A graph is kept for each

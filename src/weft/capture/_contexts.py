@@ -67,7 +67,9 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
     if isinstance(manager, contextlib._GeneratorContextManager):
         return manager  # made by a call of the program, which has captured its function
     module = str(getattr(type(manager), "__module__", ""))
-    if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(("contextlib", "weft", "numpy")):
+    if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(
+        ("contextlib", "weft", "numpy")
+    ):
         return _Captured(hooks, manager)
     hooks.recorder.refuse(
         f"`with` a {type(manager).__name__}: it would be entered once, when the program is captured",

@@ -111,6 +111,7 @@ def is_converted(function: Any) -> bool:
 def _convert(function: FunctionType) -> Converted:
     code = function.__code__
     node, lines = find(function)
+    _WalrusTests().visit(node)
     walker = Walker(enclosing_class(code.co_qualname))
     if isinstance(node, ast.Lambda):
         walker.expression(node)
@@ -126,6 +127,20 @@ def _convert(function: FunctionType) -> Converted:
     _register(made)
     names = tuple(sorted(name for name in outer if name in free or not is_builtin(name, namespace)))
     return Converted(made, tuple(converter.sites), names)
+
+
+class _WalrusTests(ast.NodeTransformer):
+    """`while (x := f()) > 0: BODY` as `while True: if not (x := f()) > 0: break; BODY`: the body sees one test each."""
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        self.generic_visit(node)
+        if node.orelse or not any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+            return node
+        test = node.test
+        over = ast.copy_location(ast.UnaryOp(ast.copy_location(ast.Not(), test), test), test)
+        leave = ast.copy_location(ast.If(over, [ast.copy_location(ast.Break(), test)], []), test)
+        node.test, node.body = constant(test, True), [leave, *node.body]
+        return node
 
 
 def _bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

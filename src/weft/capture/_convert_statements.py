@@ -108,7 +108,8 @@ class Statements(Expressions):
             name = self.mangled(target.id)
             if name in self.function.globals:
                 return [statement(hook(target, "set_global", constant(target, name), value))]
-            made = hook(value, "assign", constant(target, name), value)
+            how = "assign_nonlocal" if name in self.function.nonlocals else "assign"
+            made = hook(value, how, constant(target, name), value)
             return [put(ast.Assign([target], made), target)]
         if isinstance(target, _SEQUENCES):
             return self._unpack(target, value)
@@ -159,6 +160,8 @@ class Statements(Expressions):
             made = hook(node, "update", constant(target, name), current, sign, self.expr(node.value))
             if name in self.function.globals:
                 return [statement(hook(node, "set_global", constant(target, name), made))]
+            if name in self.function.nonlocals:
+                made = hook(node, "assign_nonlocal", constant(target, name), made)
             return [put(ast.Assign([target], made), node)]
         item = isinstance(target, ast.Subscript)
         if node.weft_native:

@@ -55,7 +55,11 @@ def _rows(recorder: Recorder, key: Any) -> Any:
         if isinstance(part, str):
             recorder.refuse("np.r_ with a text that says how", help="use np.concatenate or np.stack")
         line = _line(recorder, part) if isinstance(part, slice) else _as_array(recorder, part, None, copy=False)
-        made.append(line if isinstance(line, Array) and line.spec.shape else recorder.numpy.function(np.reshape, (line, (1,)), {}))
+        made.append(
+            line
+            if isinstance(line, Array) and line.spec.shape
+            else recorder.numpy.function(np.reshape, (line, (1,)), {})
+        )
     return recorder.numpy.function(np.concatenate, (made,), {})
 
 

@@ -19,6 +19,7 @@ from weft.capture._convert_site import Site
 from weft.capture._iterables import Items
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
+from weft.capture._opaque import Opaque
 from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced
 from weft.graph._control import check
@@ -85,7 +86,7 @@ class Hooks(PlainHooks):
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
             if isinstance(value, Traced):
-                following = (lambda: self.and_(site, rest[index](), *rest[index + 1 :]))  # noqa: E731, B023  # called at once
+                following = lambda: self.and_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
                 return self._short(site, value, following, keep=False)
             if not value:
                 return value
@@ -95,7 +96,7 @@ class Hooks(PlainHooks):
     def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
             if isinstance(value, Traced):
-                following = (lambda: self.or_(site, rest[index](), *rest[index + 1 :]))  # noqa: E731, B023  # called at once
+                following = lambda: self.or_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
                 return self._short(site, value, following, keep=True)
             if value:
                 return value
@@ -121,6 +122,16 @@ class Hooks(PlainHooks):
 
     def not_contains(self, item: Any, container: Any) -> Any:
         return self.not_(self.contains(item, container))
+
+    def is_(self, left: Any, right: Any) -> Any:
+        if isinstance(left, Opaque) or isinstance(right, Opaque):
+            return self.recorder.opaque(operator.is_, (left, right), {})
+        return left is right
+
+    def is_not(self, left: Any, right: Any) -> Any:
+        if isinstance(left, Opaque) or isinstance(right, Opaque):
+            return self.recorder.opaque(operator.is_not, (left, right), {})
+        return left is not right
 
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         (op, operand), *others = rest
@@ -148,7 +159,9 @@ class Hooks(PlainHooks):
             return
         text = None if message is None else message()
         recorder = self.recorder
-        recorder.create(check, (recorder.truth(condition),) if text is None else (recorder.truth(condition), text), {}, None)
+        recorder.create(
+            check, (recorder.truth(condition),) if text is None else (recorder.truth(condition), text), {}, None
+        )
 
     def raise_(self, site: int, exception: Any, cause: Any) -> Any:
         recorder = self.recorder
@@ -220,6 +233,10 @@ class Hooks(PlainHooks):
             self.recorder.made(value)
         return value
 
+    def assign_nonlocal(self, name: str, value: Any) -> Any:
+        self.recorder.check_nonlocal(name)
+        return self.assign(name, value)
+
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         if isinstance(value, np.ndarray) and not isinstance(value, Traced):
             value = self.recorder.constant(value)
@@ -237,6 +254,9 @@ class Hooks(PlainHooks):
         return self.recorder.attribute(value, name)
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
+        if isinstance(target, Opaque):
+            self.recorder.create(setattr, (target, name, value), {}, None)
+            return
         if isinstance(target, Traced):
             setattr(target, name, value)
             return
@@ -304,6 +324,8 @@ class Hooks(PlainHooks):
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
         if isinstance(value, Array) and not starred and value.spec.shape:
             value = self.recorder.unpacked(value, before)
+        elif isinstance(value, Opaque):
+            value = self.recorder.unpacked_unknown(value, before, after, starred)
         return super().unpack(value, before, after, starred)
 
     def iterate(self, iterable: Any) -> Any:
@@ -353,6 +375,8 @@ class _Trying:
 
 
 def _is_truth(value: Any) -> bool:
-    return type(value) is bool or isinstance(value, np.bool_) or (
-        isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_)
+    return (
+        type(value) is bool
+        or isinstance(value, np.bool_)
+        or (isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_))
     )

@@ -55,9 +55,13 @@ class RangeItems(Items):
 
     def __init__(self, recorder: Recorder, start: Any, stop: Any, step: Any = 1) -> None:
         super().__init__(recorder)
-        if not isinstance(step, Scalar) and step == 0:
+        if not isinstance(step, Traced) and step == 0:
             raise ValueError("range() arg 3 must not be zero")
         self.start, self.stop, self.step = start, stop, step
+
+    @property
+    def traced(self) -> bool:
+        return any(isinstance(bound, Traced) for bound in (self.start, self.stop, self.step))
 
     @classmethod
     def of(cls, recorder: Recorder, *bounds: Any) -> RangeItems:
@@ -67,8 +71,11 @@ class RangeItems(Items):
     @property
     def length(self) -> Any:
         recorder = self.recorder
-        if not any(isinstance(v, Scalar) for v in (self.start, self.stop, self.step)):
-            return len(range(self.start, self.stop, self.step))
+        bounds = (self.start, self.stop, self.step)
+        if not any(isinstance(v, Traced) for v in bounds):
+            return len(range(*bounds))
+        if any(isinstance(v, Opaque) for v in bounds):
+            return recorder.opaque(trip_count, bounds, {})
         if isinstance(self.step, Scalar) and self.step.hint is None:
             node = recorder.create(trip_count, (self.start, self.stop, self.step), {}, int)
             return Scalar(recorder, int, node)
@@ -94,7 +101,7 @@ def _whole(recorder: Recorder, bound: Any) -> Any:
         raise TypeError(f"'{bound.kind}' object cannot be interpreted as an integer")
     if isinstance(bound, Array):
         return recorder.python.call(int, (bound,), {})
-    return bound if isinstance(bound, Scalar) else operator.index(bound)
+    return bound if isinstance(bound, (Scalar, Opaque)) else operator.index(bound)
 
 
 class ArrayItems(Items):
@@ -225,7 +232,10 @@ class Collected(Items):
     def as_list(self) -> Any:
         """The node of the list itself."""
         if self.tree != LEAF:
-            rows = [self.recorder.create(_listed, (a, k is not None), {}, None) for a, k in zip(self.arrays, self.kinds, strict=True)]
+            rows = [
+                self.recorder.create(_listed, (a, k is not None), {}, None)
+                for a, k in zip(self.arrays, self.kinds, strict=True)
+            ]
             return self.recorder.create(_rows, (self.tree, *rows), {}, None)
         return self.recorder.create(_listed, (self.arrays[0], self.kinds[0] is not None), {}, None)
 

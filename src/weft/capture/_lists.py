@@ -54,7 +54,8 @@ class GrownList(Items):
                 joined.append(None if old is None or new is None else join_types(recorder, old, new))
             except Disagreement as how:
                 recorder.refuse(
-                    f"a list that grows in a loop holds different things: {how}", help="let all have one shape and dtype"
+                    f"a list that grows in a loop holds different things: {how}",
+                    help="let all have one shape and dtype",
                 )
         self.types = joined
 

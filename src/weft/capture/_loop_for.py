@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items, ListItems, RangeItems, items_of
 from weft.capture._loop import UNROLLED, Loop
+from weft.capture._opaque import Opaque
 from weft.capture._region import Region
 from weft.capture._values import Scalar, Traced
 from weft.graph import Node
@@ -63,9 +64,10 @@ class ForLoop(Loop):
         direct = isinstance(items, RangeItems)
         counter.dim = dim = recorder.sizes.value(self.index.name, None, ("node", self.index), None if direct else 0)
         if not isinstance(items, RangeItems):
-            recorder.sizes.assume("<", dim, recorder.dim(items.length))
+            if not isinstance(items.length, Opaque):
+                recorder.sizes.assume("<", dim, recorder.dim(items.length))
             return items.item(counter)
-        if not isinstance(items.step, Scalar):
+        if not any(isinstance(v, Opaque) for v in (items.start, items.stop)) and not isinstance(items.step, Traced):
             recorder.sizes.assume(">=" if items.step > 0 else "<=", dim, recorder.dim(items.start))
             recorder.sizes.assume("<" if items.step > 0 else ">", dim, recorder.dim(items.stop))
         return counter
@@ -80,7 +82,7 @@ class ForLoop(Loop):
         if not isinstance(stop, Traced) and not stop:
 
             def make(inits: Any, operands: Any) -> Any:
-                keywords = {} if not isinstance(step, Scalar) and step == 1 else {"step": step}
+                keywords = {} if not isinstance(step, Traced) and step == 1 else {"step": step}
                 return fori_loop, (start, end, body.graph, inits, *operands), keywords
 
             self._record(slots, [], make, ran, leading=(self.index,))
@@ -101,7 +103,7 @@ class ForLoop(Loop):
         test = Region(self.head)
         with recorder.within(test):
             index, stop = test.lift(self.index), test.lift(self.stop)
-            if isinstance(step, Scalar):
+            if isinstance(step, Traced):
                 inside = recorder.create(before_end, (index, end, step), {}, bool)
             else:
                 inside = recorder.create(operator.lt if step > 0 else operator.gt, (index, end), {}, bool)
@@ -111,8 +113,9 @@ class ForLoop(Loop):
 
 def _ran(items: Items) -> Any:
     """Whether a loop runs at all."""
-    length = items.length
-    return length > 0 if isinstance(length, Scalar) else bool(length > 0)
+    if isinstance(items, RangeItems) and not isinstance(items.step, Traced):
+        return items.start < items.stop if items.step > 0 else items.start > items.stop
+    return items.length > 0
 
 
 def before_end(index: int, end: int, step: int) -> bool:

@@ -73,6 +73,14 @@ def type_of(value: Any) -> Type | None:
     return Type(kind=type(value)) if type(value) in (bool, int, float, complex) else None
 
 
+def type_in(recorder: Recorder, value: Any) -> Type | None:
+    """The type of a value in a capture: where no types are known, that of any value but a number is unknown."""
+    found = type_of(value)
+    if found is None and recorder.untyped and not isinstance(value, (Undefined, type)) and not callable(value):
+        return Type(unknown=True)
+    return found
+
+
 def describe(value: Any) -> str:
     """A value in the words of an error message."""
     if isinstance(value, Undefined):

@@ -17,6 +17,7 @@ from weft.capture._lists import GrownList
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
 from weft.errors import UnknownShape
+from weft.graph._effects import has_side_effect
 from weft.ops import Spec
 from weft.ops._dim import Dim
 from weft.ops._numpy import arguments_given, op_for
@@ -79,8 +80,8 @@ class NumpyCalls:
         """A call of a function of NumPy."""
         recorder = self.recorder
         args = recorder.lists.of(args)
-        if is_opaque(args) or is_opaque(kwargs):
-            return recorder.opaque(function, args, kwargs)
+        if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
+            return self.untyped(function, args, kwargs)
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
@@ -88,6 +89,21 @@ class NumpyCalls:
         if out is not None:
             return self._into(function, args, kwargs, out)
         return self.with_op(function, args, kwargs)
+
+    def untyped(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call on values of unknown type, as it is; what it writes into is named, so that the call stays."""
+        recorder = self.recorder
+        if isinstance(function, np.ufunc) and len(args) > function.nin:
+            args, kwargs = args[: function.nin], {**kwargs, "out": args[function.nin :]}
+        if isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at":
+            recorder.create(write_at, (function.__self__, *args), kwargs, None)
+            return None
+        given = arguments_given(function, args, {})
+        if given.get("out") is not None:
+            names = list(given)
+            args = tuple(value for name, value in zip(names, args, strict=False) if name != "out")
+            kwargs = {**kwargs, "out": given["out"]}
+        return recorder.opaque(function, args, kwargs)
 
     def with_op(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
@@ -128,7 +144,7 @@ class NumpyCalls:
         """A call of a ufunc or of one of its methods."""
         recorder = self.recorder
         if is_opaque(inputs) or is_opaque(kwargs):
-            return recorder.opaque(ufunc if how == "__call__" else getattr(ufunc, how), inputs, kwargs)
+            return self.untyped(ufunc if how == "__call__" else getattr(ufunc, how), inputs, kwargs)
         if how != "__call__":
             from weft.capture._numpy_special import ufunc_method
 
@@ -144,7 +160,11 @@ class NumpyCalls:
         if dtype is not None:
             inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
         op = op_of(ufunc)
-        result = recorder.call_op(op, inputs, given, called=ufunc) if op is not None else self._as_it_is(ufunc, inputs, given)
+        result = (
+            recorder.call_op(op, inputs, given, called=ufunc)
+            if op is not None
+            else self._as_it_is(ufunc, inputs, given)
+        )
         if where is not True:
             if targets[0] is None:
                 recorder.refuse(
@@ -270,6 +290,12 @@ class Samples:
         if dim.hint is not None and dim.hint <= 64:
             return dim.hint
         return self._sizes.setdefault(dim.key, 17 + 2 * len(self._sizes))
+
+
+@has_side_effect
+def write_at(ufunc: Any, array: Any, indices: Any, *values: Any) -> None:
+    """`ufunc.at(array, indices, values)`, which writes into the array."""
+    ufunc.at(array, indices, *values)
 
 
 def call_named(recorder: Recorder, name: str, *args: Any, **kwargs: Any) -> Any:

@@ -95,7 +95,9 @@ def _identity(recorder: Recorder, n: Any, dtype: Any = None, *, like: Any = None
 
 
 @special(np.fromfunction)
-def _fromfunction(recorder: Recorder, function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kw: Any) -> Any:
+def _fromfunction(
+    recorder: Recorder, function: Any, shape: Any, *, dtype: Any = float, like: Any = None, **kw: Any
+) -> Any:
     grids = recorder.numpy.function(np.indices, (shape,), {"dtype": dtype})
     parts = [recorder.getitem(grids, k) for k in range(len(shape))]
     return recorder.python.call(function, tuple(parts), kw)
@@ -146,7 +148,9 @@ def _isscalar(recorder: Recorder, element: Any) -> bool:
 
 @special(np.iscomplexobj)
 def _iscomplexobj(recorder: Recorder, x: Any) -> bool:
-    return bool(np.dtype(_typed(x) if not isinstance(_typed(x), (int, float, complex)) else type(_typed(x))).kind == "c")
+    return bool(
+        np.dtype(_typed(x) if not isinstance(_typed(x), (int, float, complex)) else type(_typed(x))).kind == "c"
+    )
 
 
 @special(np.isrealobj)
@@ -375,7 +379,13 @@ def _method_copy(recorder: Recorder, a: Any, order: Any = "C") -> Any:
 
 @method("astype")
 def _astype(
-    recorder: Recorder, a: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
+    recorder: Recorder,
+    a: Any,
+    dtype: Any,
+    order: Any = "K",
+    casting: Any = "unsafe",
+    subok: Any = True,
+    copy: Any = True,
 ) -> Any:
     dtype = np.dtype(dtype)
     np.empty(0, a.spec.dtype).astype(dtype, casting=casting)

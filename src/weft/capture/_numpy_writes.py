@@ -35,12 +35,16 @@ def _fill(recorder: Recorder, a: Any, value: Any) -> None:
 
 
 @method("sort")
-def _sort(recorder: Recorder, a: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def _sort(
+    recorder: Recorder, a: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> None:
     _replace(recorder, a, recorder.numpy.function(np.sort, (a,), {"axis": axis}))
 
 
 @method("partition")
-def _partition(recorder: Recorder, a: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+def _partition(
+    recorder: Recorder, a: Any, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None
+) -> None:
     _replace(recorder, a, recorder.numpy.function(np.partition, (a, kth), {"axis": axis}))
 
 
@@ -128,7 +132,9 @@ def apply_at(ufunc: Any, a: Any, indices: Any, *value: Any) -> Any:
 
 @method("resize")
 def _resize(recorder: Recorder, a: Any, *args: Any, **kwargs: Any) -> None:
-    recorder.refuse("a.resize() changes the size of an array in place", help="assign the result: a = np.resize(a, shape)")
+    recorder.refuse(
+        "a.resize() changes the size of an array in place", help="assign the result: a = np.resize(a, shape)"
+    )
 
 
 @method("setflags")

@@ -90,7 +90,21 @@ def _in_place(function: Any) -> Any:
     return lambda self, other: self.recorder.opaque(function, (self, other), {})
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"):
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+):
     setattr(Opaque, f"__i{_name}__", _in_place(getattr(operator, f"i{_name}")))
 
 

@@ -196,6 +196,10 @@ class _Names:
         """What `name = value` stores."""
         return value
 
+    def assign_nonlocal(self, name: str, value: Any) -> Any:
+        """What `nonlocal name; name = value` stores."""
+        return value
+
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         """What `name += by` stores."""
         return UPDATES[op](value, by)

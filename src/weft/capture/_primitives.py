@@ -30,7 +30,7 @@ def branch(pred: Any, true_fn: Any, false_fn: Any, *operands: Any) -> Any:
     """`weft.cond`."""
     if pred:
         return true_fn(*operands)
-    else:  # noqa: RET505  # the two sides of one branch
+    else:  # the two sides of one branch
         return false_fn(*operands)
 
 

@@ -76,5 +76,7 @@ def unchanged(value: Any, was: Any) -> bool:
     if kind == "same":
         return value is was[1]
     if kind == "data":
-        return type(value) is was[1] and (repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2])
+        return type(value) is was[1] and (
+            repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2]
+        )
     return bool(snapshot(value) == was)

@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,15 @@ from weft.autograd import Tensor
 from weft.capture._iterables import Collected
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._lists import GrownList, Lists
-from weft.capture._opaque import Member, Opaque, is_opaque
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._reads import OuterReads
+from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
 from weft.capture._sizes import abstract_key
 from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
 from weft.capture._views import VIEWS, Step, is_basic, lies_in_order, step_for_key
-from weft.errors import CaptureError, TraceError
+from weft.errors import CaptureError
 from weft.graph import Graph, Node
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, unknown_sizes
@@ -41,7 +42,6 @@ _RELATIONS = {
     operator.gt: ">",
     operator.ge: ">=",
 }
-_OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod})
 _CONSTANTS = (int, float, complex, str, bytes, type(None), type(...), type, np.generic, np.dtype, range, enum.Enum)
 _KEPT = (*_CONSTANTS, Op, Spec, Generator, Graph)
@@ -54,7 +54,7 @@ _ARRAYS_OF_NO_DIMENSIONS = frozenset(
 )
 
 
-class Recorder(Running):
+class Recorder(Running, Refusals):
     """Records one capture. `branches` says whether control flow on traced values is captured, or refused."""
 
     def __init__(self, *, branches: bool, boundary: FrameType | None = None) -> None:
@@ -71,6 +71,7 @@ class Recorder(Running):
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
+        self.active: list[tuple[str, Region]] = []  # functions of the program that are running
         self.python_effects = 0  # how often objects of Python's were changed
         self.trying = 0  # how many `try` statements with handlers the program is inside of
         self.refused: CaptureError | None = None  # the first refusal, in case the program catches it
@@ -78,6 +79,7 @@ class Recorder(Running):
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
         self.reads = OuterReads(self)
         self.lists = Lists(self)
+        self.paths: dict[int, str] = {}  # id → the name of a parameter or buffer of the module that is captured
         self.start: Any = None  # where the captured function begins
         self.named_sizes: dict[Any, Any] = {}
         self.rebound: dict[Any, set[str]] = {}  # loop → variables that it makes other arrays of
@@ -173,8 +175,7 @@ class Recorder(Running):
         known = self.constants.get(id(value))
         if known is None:
             graph = self.root.graph
-            path = f"_constant{len(self.constants)}"
-            graph.constants[path] = value
+            path = self.constant_path(value)
             node = graph.create_node("get_attr", path, (), {})
             node._position = self.position()
             spec = Spec(value.shape, value.dtype)
@@ -184,6 +185,14 @@ class Recorder(Running):
             made = self.array_class(isinstance(value, Tensor))(self, buffer, (), spec)
             known = self.constants[id(value)] = (value, made)
         return known[1]  # type: ignore[no-any-return]  # the second of the pair is the Array
+
+    def constant_path(self, value: Any) -> str:
+        """The name by which the graph reads an array: its own in the module that is captured, else a new one."""
+        path = self.paths.get(id(value))
+        if path is None:
+            path = f"_constant{len(self.constants)}"
+            self.root.graph.constants[path] = value
+        return path
 
     # Calls
 
@@ -426,78 +435,6 @@ class Recorder(Running):
         if not array.spec.shape:
             raise TypeError("iteration over a 0-d array")
         return iter([self.getitem(array, k) for k in range(self.known_size(array.spec.shape[0], "a loop over it"))])
-
-    # Decisions
-
-    def refuse(self, message: str, *, help: str | None = None, error: type[TraceError] = CaptureError) -> NoReturn:
-        """Raise the error that says what cannot be captured, where, and what to write instead."""
-        made = error(message, where=_where.user_line(), help=help)
-        if self.refused is None and isinstance(made, CaptureError):
-            self.refused = made
-        raise made
-
-    def refuse_value(self, value: Traced, what: str) -> NoReturn:
-        self.refuse(
-            f"{what} needs the value of {value!r}, which is known only when the graph runs",
-            help="compute with it as it is, or mark the function that needs the value with weft.wrap",
-        )
-
-    def goes_by(self, test: Any) -> bool:
-        """Whether the program branches on a number known in this call, under a guard: sizes and integers do."""
-        return self.can_decide(test) and (test.relation is not None or test.dim is not None)
-
-    def truth(self, value: Any) -> Any:
-        """A traced value as a truth value."""
-        if isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_):
-            return value
-        return self.python.call(bool, (value,), {}) if not isinstance(value, Opaque) else self.opaque(bool, (value,), {})
-
-    def negation(self, value: Any) -> Any:
-        """`not value`."""
-        if isinstance(value, Scalar) and value.relation is not None:
-            relation = (_OPPOSITE[value.relation[0]], *value.relation[1:])
-            node = self.create(operator.not_, (value,), {}, bool)
-            return Scalar(self, bool, node, hint=not value.hint, relation=relation)
-        truth = self.truth(value)
-        hint = None if not isinstance(value, Scalar) or value.hint is None else not value.hint
-        return Scalar(self, bool, self.create(operator.not_, (truth,), {}, bool), hint=hint)
-
-    def refuse_branch(self, value: Any) -> NoReturn:
-        self.refuse(
-            "a branch on a traced value: its value is known only when the graph runs",
-            help="weft.script and weft.compile capture both sides; or choose with np.where(condition, a, b)",
-            error=CaptureError,
-        )
-
-    def refuse_loop(self) -> NoReturn:
-        self.refuse(
-            "a loop whose number of steps is traced",
-            help="weft.script and weft.compile capture it as a loop; or fix the number",
-        )
-
-    def outer_value(self, space: Any, name: str, value: Any) -> Any:
-        """A global or a variable of a function around: arrays become constants of the graph, the rest is noted."""
-        return self.reads.name(space, name, value)
-
-    def attribute(self, owner: Any, name: str) -> Any:
-        """An attribute of an object of Python's."""
-        return self.reads.attribute(owner, name)
-
-    def opaque_member(self, value: Opaque, name: str) -> Any:
-        """An attribute of a value of unknown type."""
-        return Member(self, value, name)
-
-    def control(self, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of weft.cond, weft.while_loop and their kin on traced values."""
-        from weft.capture._primitives import record
-
-        return record(self, primitive, args, kwargs)
-
-    def undefined(self, value: Undefined) -> NoReturn:
-        """Raise the error of reading a variable that has no value."""
-        if value.why is None:
-            raise UnboundLocalError(f"cannot access local variable '{value.name}' where it is not associated with a value")
-        self.refuse(value.why, help=f"assign {value.name} before, or on every path")
 
 
 def _described(type_: Any) -> Any:

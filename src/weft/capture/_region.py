@@ -153,7 +153,9 @@ class Region:
         kept = {buffer: node for buffer, node in self.held.items() if buffer not in held and buffer.target is not None}
         entered = {buffer: node for buffer, node in self.entered.items() if buffer not in held}
         self.held, self.written = {**held, **kept, **entered}, written
-        self.sizes = {key: node for key, node in self.sizes.items() if key in sizes or not getattr(node, "_erased", False)}
+        self.sizes = {
+            key: node for key, node in self.sizes.items() if key in sizes or not getattr(node, "_erased", False)
+        }
         self.views.clear()
         self.failed = None
 

@@ -19,12 +19,14 @@ from weft.capture._convert import convert, is_converted
 from weft.capture._iterables import Items
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped
 from weft.errors import CaptureError
 from weft.graph._control import CONTROL
+from weft.graph._effects import has_side_effect
 from weft.ops import Op
 
 if TYPE_CHECKING:
@@ -43,11 +45,11 @@ _DEPTH = 400  # calls within calls: a program that recurses on a traced value ne
 class Running(SizeNodes):
     """The part of a recorder that runs functions."""
 
-    depth = 0
-
     def run(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`function(*args, **kwargs)` in a captured program."""
-        if isinstance(function, (BoundMethod, Op)):
+        if isinstance(function, (BoundMethod, Op, Opaque)):
+            if self.untyped and isinstance(function, Op):
+                return self.opaque(function, args, kwargs)
             return function(*args, **kwargs)
         if isinstance(function, types.FunctionType):
             if is_converted(function):
@@ -72,18 +74,20 @@ class Running(SizeNodes):
         return self.run_other(function, args, kwargs)
 
     def _deeper(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self.depth > _DEPTH:
+        if len(self.active) > _DEPTH:
             self.refuse(
                 f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
                 help="write it as a loop",
             )
-        self.depth += 1
+        self.active.append((function.__qualname__, self.region))
         try:
             return function(*args, **kwargs)
         finally:
-            self.depth -= 1
+            self.active.pop()
 
-    def run_function(self: Recorder, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_function(
+        self: Recorder, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         if is_wrapped(function):
             return self.opaque(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
         if function in CONTROL or _is_library(function):
@@ -181,7 +185,9 @@ class Running(SizeNodes):
 
     def _builtin(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, (list, tuple, dict, set, str, types.ModuleType)) and not isinstance(owner, types.ModuleType):
+        if isinstance(owner, (list, tuple, dict, set, str, types.ModuleType)) and not isinstance(
+            owner, types.ModuleType
+        ):
             if isinstance(owner, str) and function.__name__ == "format":
                 return self.wrap(self.create(str.format, (owner, *args), kwargs, str), str)
             return function(*args, **kwargs)
@@ -194,6 +200,8 @@ class Running(SizeNodes):
     def _construct(self: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An object of a class of the program's own, whose `__init__` is captured."""
         init = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
+        if cls in (list, tuple, set, dict, frozenset) and is_opaque(args):
+            return self.opaque(cls, args, kwargs)
         if cls in (list, tuple, set, dict, frozenset) or issubclass(cls, BaseException):
             made = cls(*args, **kwargs)
             self.made(made)
@@ -210,6 +218,19 @@ class Running(SizeNodes):
         return made
 
     # Objects of Python's
+
+    def check_nonlocal(self: Recorder, name: str) -> None:
+        """Refuse an assignment to a variable of a function that is over, made where a branch or loop decides on it."""
+        if not self.active:
+            return
+        definer = self.active[-1][0].rpartition(".<locals>.")[0]
+        if any(qualname == definer for qualname, _ in self.active[:-1]):
+            return
+        if self.region is not self.root:
+            self.refuse(
+                f"an assignment to {name}, a variable of {definer}, under a traced condition",
+                help="return the new value, and assign it where the function is called",
+            )
 
     def made(self: Recorder, value: Any) -> None:
         """Remember an object as made by the captured program, which may then change it."""
@@ -338,6 +359,16 @@ class Running(SizeNodes):
             raise ValueError(f"{many} {count})" if size > count else f"{many} {count}, got {size})")
         return [self.getitem(array, k) for k in range(count)]
 
+    def unpacked_unknown(self: Recorder, value: Any, before: int, after: int, starred: bool) -> list[Any]:
+        """The items that a value of unknown type is unpacked into."""
+        items = [value[k] for k in range(before)]
+        if starred:
+            items.append(self.run(list, (value[slice(before, -after if after else None)],), {}))
+            items += [value[k] for k in range(-after, 0)]
+        else:
+            self.create(check_length, (value, before), {}, None)
+        return items
+
     def run_getitem(self: Recorder, value: Any, key: Any) -> Any:
         """`value[key]` where the key is traced or the value an array of the caller's."""
         if isinstance(value, (np.ndarray, Tensor)):
@@ -374,6 +405,16 @@ class Running(SizeNodes):
 
         maker = GRIDS.get(id(value))
         return None if maker is None else maker(self, key)
+
+
+@has_side_effect
+def check_length(value: Any, count: int) -> None:
+    """Raise what Python raises where a value is unpacked into another number of names than it has items."""
+    size = len(value)
+    if size > count:
+        raise ValueError(f"too many values to unpack (expected {count})")
+    if size < count:
+        raise ValueError(f"not enough values to unpack (expected {count}, got {size})")
 
 
 def scalars_in(value: Any) -> Iterator[Scalar]:

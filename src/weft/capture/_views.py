@@ -55,7 +55,9 @@ class Step:
         op = TABLE["getitem"] if self.target is operator.getitem else self.target
         from weft.capture._sizes import abstract_key
 
-        args = [abstract_key(recorder, a) if self.target is operator.getitem else recorder.structural(a) for a in self.args]
+        args = [
+            abstract_key(recorder, a) if self.target is operator.getitem else recorder.structural(a) for a in self.args
+        ]
         return recorder.inferred(op, op.bind((x.meta["type"], *args), {}))
 
     def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
@@ -127,7 +129,9 @@ def _swapaxes(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
 def _moveaxis(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
     array, source, destination = arguments
     numbers = np.empty((2,) * len(array.spec.shape))
-    order = np.moveaxis(np.lib.stride_tricks.as_strided(numbers, numbers.shape, range(numbers.ndim)), source, destination)
+    order = np.moveaxis(
+        np.lib.stride_tricks.as_strided(numbers, numbers.shape, range(numbers.ndim)), source, destination
+    )
     return _permute(recorder, array, tuple(order.strides), type_)
 
 

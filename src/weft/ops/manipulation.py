@@ -49,7 +49,7 @@ __all__ = [
 
 def dims(name: str, shape: Any) -> Shape:
     """Dimensions given as a parameter, as a tuple; a single one may stand for it."""
-    given = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    given = tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, Spec) else (shape,)
     if any(isinstance(d, Spec) for d in given):
         unknown = UnknownShape(f"{name}: sizes computed from values are known only when it runs")
         given = tuple(unknown_size(name, unknown) if isinstance(d, Spec) else d for d in given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,17 @@ def _inverted(n: Any, q: Any) -> Any:
     return maximum(ceil(n * q - 1), 0.0)
 
 
+@cache
+def _even() -> int:
+    """Of two elements equally near NumPy takes the even one, counted from 1; NumPy 2.0 counted from 0."""
+    return int(np.quantile(np.arange(7.0), 0.5, method="closest_observation")) % 2
+
+
 def _closest(n: Any, q: Any) -> Any:
-    """The nearest element; of two equally near the one whose number, counted from 1, is even."""
+    """The nearest element."""
     position = n * q - 1.5
     low = floor(position)
-    stays = logical_and(equal(position, low), equal(remainder(low, 2), 1))
+    stays = logical_and(equal(position, low), equal(remainder(low, 2), _even()))
     return maximum(where(stays, low, low + 1), 0.0)
 
 

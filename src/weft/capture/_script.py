@@ -1,0 +1,127 @@
+"""`script`: a function captured from its source alone, with both sides of its branches and its loops as loops.
+
+    >>> import weft
+    >>> @weft.script
+    ... def collatz(n):
+    ...     steps = 0
+    ...     while n != 1:
+    ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+    ...         steps += 1
+    ...     return steps
+    >>> collatz(27)
+    111
+
+Nothing is known of the arguments, so nodes have no types, and writes stay what they are: nodes that run in their order.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft._module import Module
+from weft.autograd import Tensor
+from weft.capture._branch import PathEnded
+from weft.capture._captured import original_function
+from weft.capture._opaque import Opaque
+from weft.capture._placeholders import _without_variadics
+from weft.capture._recorder import Recorder
+from weft.capture._trace import as_module
+from weft.graph import Graph, GraphModule
+
+_VARIADIC = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+class ScriptRecorder(Recorder):
+    """Records a program of which no type is known."""
+
+    def __init__(self) -> None:
+        super().__init__(branches=True, boundary=sys._getframe(1))
+        self.untyped = True
+
+    def constant(self, value: Any) -> Any:
+        """An array the program closes over."""
+        known = self.constants.get(id(value))
+        if known is None:
+            graph = self.root.graph
+            path = self.constant_path(value)
+            node = graph.create_node("get_attr", path, (), {})
+            node._position = self.position()
+            known = self.constants[id(value)] = (value, Opaque(self, node))
+        return known[1]
+
+    def run_numpy(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of NumPy's: it happens when the graph runs, unless it is only about numbers."""
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, (np.ndarray, Tensor)):
+            return getattr(self.constant(owner), function.__name__)(*args, **kwargs)
+        from weft.capture._draws import draws, run_draw
+
+        if draws(function, owner):
+            return run_draw(self, function, owner, args, kwargs)
+        return self.numpy.untyped(function, args, kwargs)
+
+
+def script(function: Callable[..., Any] | Module) -> GraphModule:
+    """Capture a function from its source: `if`, `while` and `for` become nodes with both branches and bodies.
+
+    The result is called as the function is, and does what it does, the writes into its arguments included.
+    """
+    plain, held = original_function(function)
+    recorder = ScriptRecorder()
+    code = getattr(plain, "__code__", None)
+    recorder.start = None if code is None else (code, 0, None)
+    if isinstance(function, Module):
+        recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        _run(recorder, plain, held)
+    finally:
+        if collecting:
+            gc.enable()
+    graph = recorder.root.graph
+    graph.eliminate_dead_code()
+    return as_module(function, graph)
+
+
+def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...]) -> None:
+    from weft import pytree
+
+    parameters = list(inspect.signature(plain).parameters.values())[len(held) :]
+    values = [_placeholder(recorder, parameter) for parameter in parameters]
+    bound = recorder.bind(plain)
+    if any(parameter.kind in _VARIADIC for parameter in parameters):
+        order = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        ranked = sorted(
+            zip(parameters, values, strict=True),
+            key=lambda pair: 1 + order.index(pair[0].kind) if pair[0].kind in order else 0,
+        )
+        values = [value for _, value in ranked]
+        bound, named = _without_variadics(bound, len(held) + len(values)), {}
+    else:
+        named = {p.name: v for p, v in zip(parameters, values, strict=True) if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        values = [v for p, v in zip(parameters, values, strict=True) if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    graph: Graph = recorder.root.graph
+    try:
+        result = bound(*held, *values, **named)
+        if recorder.refused is not None:
+            raise recorder.refused
+    except PathEnded:
+        graph.output(recorder.root.failed)
+        return
+    leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
+    graph.output(tree.unflatten([recorder.arg(leaf) for leaf in leaves]))
+
+
+def _placeholder(recorder: ScriptRecorder, parameter: inspect.Parameter) -> Opaque:
+    stars = _VARIADIC.get(parameter.kind, "")
+    default = {} if parameter.default is parameter.empty else {"default_value": parameter.default}
+    node = recorder.root.graph.placeholder(stars + parameter.name, **default)
+    node._position = recorder.start
+    return Opaque(recorder, node)
