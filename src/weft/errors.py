@@ -52,7 +52,12 @@ class TraceError(WeftError, TypeError):
 
 
 class CaptureError(TraceError):
-    """Something a program contains that cannot be captured."""
+    """Something a program contains that cannot be captured.
+
+    `decides_path` says that a value known only when the graph runs would have to decide which way the program goes.
+    """
+
+    decides_path = False
 
 
 class ControlError(WeftError, TypeError):

@@ -23,6 +23,9 @@ from weft.pytree import LEAF
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
+_NUMBERS = (int, float, complex)
+_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
 
 @dataclass
 class Leaf:
@@ -60,12 +63,18 @@ class Arguments:
                 args.append(value)
         return args, kwargs
 
-    def inputs(self) -> Inputs | None:
-        """How a call becomes the flat list of the graph's inputs; None where each parameter is one input."""
-        constants = {k: leaf.value for k, leaf in enumerate(self.leaves) if leaf.node is None}
-        if not constants and all(tree == LEAF for tree in self.trees):
+    def inputs(self, held: int = 0) -> Inputs | None:
+        """How a call becomes the flat list of the graph's inputs; None where each parameter is one input.
+
+        The first `held` parameters are bound to the function and no part of a call.
+        """
+        skipped = sum(tree.leaf_count for tree in self.trees[:held])
+        leaves, trees = self.leaves[skipped:], self.trees[held:]
+        constants = {k: leaf.value for k, leaf in enumerate(leaves) if leaf.node is None}
+        if not constants and all(tree == LEAF for tree in trees):
             return None
-        return Inputs(tuple(self.names), tuple(self.trees), constants)
+        names = [_STARS.get(kind, "") + name for name, kind in zip(self.names, self.kinds, strict=True)]
+        return Inputs(tuple(names[held:]), tuple(trees), constants)
 
 
 def bind(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
@@ -86,13 +95,16 @@ def bind(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspec
 
 
 def placeholders(
-    recorder: Recorder, bound: inspect.BoundArguments, *, dynamic: bool, numbers: bool, given: set[str]
+    recorder: Recorder, bound: inspect.BoundArguments, *, dynamic: bool, numbers: tuple[type, ...], given: set[str], held: int = 0
 ) -> Arguments:
-    """Make the inputs of the graph. `numbers` says whether Python's numbers are inputs, or fixed."""
+    """Make the inputs of the graph. `numbers` are the types of Python's numbers that are inputs; others are fixed.
+
+    The first `held` parameters are fixed whole, whatever they hold.
+    """
     made = Arguments()
     shared: dict[int, Any] = {}
-    for name, value in bound.arguments.items():
-        leaves, tree = pytree.flatten(value, is_leaf=_is_leaf)
+    for position, (name, value) in enumerate(bound.arguments.items()):
+        leaves, tree = ([value], LEAF) if position < held else pytree.flatten(value, is_leaf=_is_leaf)
         made.names.append(name)
         made.trees.append(tree)
         made.kinds.append(bound.signature.parameters[name].kind)
@@ -101,8 +113,9 @@ def placeholders(
             one = Leaf(name, leaf)
             if isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
                 one.traced = shared[id(leaf)]
-            if name in given or isinstance(leaf, (np.ndarray, Tensor)):
+            if position >= held and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
                 _input(recorder, one, label, dynamic=dynamic, numbers=numbers)
+                _default(one, tree, bound.signature.parameters[name].default)
             if one.node is None:
                 one.traced = leaf
             elif isinstance(leaf, (np.ndarray, Tensor)):
@@ -111,11 +124,17 @@ def placeholders(
     return made
 
 
+def _default(leaf: Leaf, tree: Any, default: Any) -> None:
+    """Let an input keep the default of its parameter, where that is a number of the type the graph is for."""
+    if leaf.node is not None and tree == LEAF and type(default) in _NUMBERS and type(default) is type(leaf.value):
+        leaf.node.args = (default,)
+
+
 def _is_leaf(value: Any) -> bool:
     return isinstance(value, (np.ndarray, Tensor, Spec, Module))
 
 
-def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: bool) -> None:
+def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: tuple[type, ...]) -> None:
     from weft.capture._recorder import layout_of
 
     value = leaf.value
@@ -132,7 +151,7 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
         leaf.node = _placeholder(recorder, label)
         leaf.node.meta["type"] = Spec((), value.dtype)
         leaf.traced = Scalar(recorder, value.dtype, leaf.node)
-    elif numbers and type(value) in (int, float, complex):
+    elif type(value) in numbers:
         leaf.node = _placeholder(recorder, label)
         leaf.node.meta["type"] = type(value)
         leaf.traced = Scalar(recorder, type(value), leaf.node, hint=value if dynamic else None)
@@ -145,7 +164,7 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
 
 
 def _placeholder(recorder: Recorder, label: str) -> Node:
-    node = recorder.root.graph.placeholder(label)
+    node = recorder.root.graph.create_node("placeholder", label, (), {}, label)
     node._position = recorder.start
     return node
 

@@ -103,7 +103,8 @@ class Branch:
         joined = []
         for index, name in enumerate(self.site.names):
             sides = [result[index] for result in self.results]
-            joined.append(join.value(name, *sides, self) if name in self.site.live else _dead(name, *sides))
+            one, other = sides
+            joined.append(join.value(name, one, other, self) if name in self.site.live else _dead(name, one, other))
         values = join.finish(self.test)
         if all(region.failed is not None for region in self.regions):
             self.recorder.region.failed = values
@@ -168,7 +169,8 @@ class Join:
     def _leaf(self, name: str, a: Any, b: Any, branch: Any) -> Any:
         if is_same(a, b):
             return a
-        first, second = type_in(self.recorder, a), type_in(self.recorder, b)
+        first: Any = type_in(self.recorder, a)
+        second: Any = type_in(self.recorder, b)
         if first is None or second is None:
             self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
         try:
@@ -218,7 +220,7 @@ class Join:
         if not held:
             return Undefined(name, a.why or b.why)
         only = None if len(held) == 2 else 0 if isinstance(values[1], Undefined) else 1
-        value = self.value(name, *values, branch) if only is None else self._only(name, held[0], only)
+        value = self.value(name, values[0], values[1], branch) if only is None else self._only(name, held[0], only)
         if name.startswith("_weft"):  # a result that is read only where there is one
             return value
         flag = flags[0] if is_same(*flags) else self._slot("defined", Type(kind=bool), flags)

@@ -55,9 +55,13 @@ def capture(
     branches: bool,
     dynamic: bool,
     numbers: bool,
+    integers: bool = True,
     given_only: bool = False,
 ) -> Captured:
-    """Run a function on traced values and keep the graph of what it does."""
+    """Run a function on traced values and keep the graph of what it does.
+
+    `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
+    """
     plain, held = original_function(function)
     bound = bind(plain, (*held, *args), kwargs)
     recorder = Recorder(branches=branches, boundary=sys._getframe())
@@ -66,10 +70,12 @@ def capture(
     if isinstance(function, Module):
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
     names = list(bound.signature.parameters)
-    given = set(names) if not given_only else set(list(bound.signature.bind(*held, *args, **kwargs).arguments))
+    given = set(names) if not given_only else set(bound.signature.bind(*held, *args, **kwargs).arguments)
     if held:
         given.discard(names[0])
-    made = placeholders(recorder, bound, dynamic=dynamic, numbers=numbers, given=given)
+    kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
+    bound_count = len(held) if given_only else 0
+    made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count)
     call_args, call_kwargs = made.call()
     collecting = gc.isenabled()
     gc.disable()
@@ -84,7 +90,7 @@ def capture(
         if collecting:
             gc.enable()
     graph = recorder.root.graph
-    graph.signature = made.inputs()
+    graph.signature = made.inputs(bound_count)
     graph.eliminate_dead_code()
     return Captured(graph, made, recorder)
 

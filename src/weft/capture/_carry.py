@@ -107,7 +107,7 @@ class Carry:
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, Tensor)):
                 leaf = self.recorder.constant(leaf)
-            found = self.types.get((name, k)) or type_in(self.recorder, leaf)
+            found: Any = self.types.get((name, k)) or type_in(self.recorder, leaf)
             if name in self.whole:
                 found = Type(unknown=True)
             # As long as nothing else is known, an array stays the same one: `x += 1` changes it, and not what x is.
@@ -129,8 +129,8 @@ class Carry:
             line = self.site.line
             why = f"{name} is read in the loop at line {line} before that iteration assigns it, and has no value before"
             return Variable(name, Undefined(name, value.why or why), late=True)
-        tree, types, why = known
-        made = Variable(name, start, tree, late=True, why=why)
+        tree, types, reason = known
+        made = Variable(name, start, tree, late=True, why=reason)
         for k, found in enumerate(types):
             if isinstance(found, Type):
                 found = self.types.get((name, k)) or found
@@ -191,13 +191,13 @@ class Carry:
                 self._disagree(variable.name, part, leaf)
             self.rebound.add(variable.name)
             return True
-        found = type_in(self.recorder, leaf)
+        found: Any = type_in(self.recorder, leaf)
         if found is None:
             self._disagree(variable.name, part.init, leaf)
         part.final = leaf
         slots.append(part)
         try:
-            joined = join_types(self.recorder, part.type, found)  # type: ignore[arg-type]  # it was found
+            joined = join_types(self.recorder, part.type, found)
         except Disagreement:
             self._disagree(variable.name, part.init, leaf)
         if self._describes(part, joined, leaf):
@@ -267,9 +267,9 @@ class Carry:
         for slot in slots:
             symbol = slot.symbol.buffer if isinstance(slot.symbol, Array) else None
             final = slot.final.buffer if isinstance(slot.final, Array) else None
-            if slot.source is not None and symbol is not None and slot.source in region.entered:
-                if symbol in written or slot.source in written:
-                    self._shared(slot.name, slot.source.name)
+            outside = slot.source is not None and symbol is not None and slot.source in region.entered
+            if slot.source is not None and outside and (symbol in written or slot.source in written):
+                self._shared(slot.name, slot.source.name)
             if symbol in written and slot.source is not None:
                 clash = next((s for s in slots if s is not slot and s.source is slot.source), None)
                 if clash is not None:
@@ -277,9 +277,9 @@ class Carry:
             if final is None:
                 continue
             clash_name = owners.setdefault(final, slot.name)
-            if clash_name != slot.name or (final in body.entered and not self._carried(final, slots)):
-                if final in written or symbol in written:
-                    self._shared(slot.name, clash_name if clash_name != slot.name else final.name)
+            shared = clash_name != slot.name or (final in body.entered and not self._carried(final, slots))
+            if shared and (final in written or symbol in written):
+                self._shared(slot.name, clash_name if clash_name != slot.name else final.name)
 
     @staticmethod
     def _carried(buffer: Buffer, slots: list[Slot]) -> bool:

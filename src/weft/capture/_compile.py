@@ -67,7 +67,7 @@ class CompiledFunction:
         self._entries: list[Entry] = []
         self._runs: tuple[Any, ...] = ()
         self._misses = 0
-        self._calls = 0
+        self._hits = 0
         self._reasons: list[str] = []
         self._lock = threading.RLock()
         self._call = self._dispatcher()
@@ -84,24 +84,25 @@ class CompiledFunction:
         """A function with the parameters of the compiled one, which tries each entry."""
         signature = inspect.signature(self._plain)
         parameters = list(signature.parameters.values())
-        space: dict[str, Any] = {"MISS": MISS, "compiled": self, "held": self._held}
+        space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self}
         shown = []
         for parameter in parameters:
             text = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
             if parameter.default is not parameter.empty:
-                space[f"default_{parameter.name}"] = parameter.default
-                text += f"=default_{parameter.name}"
+                space[f"_weft_default_{parameter.name}"] = parameter.default
+                text += f"=_weft_default_{parameter.name}"
             shown.append(text)
         given = _markers(parameters, shown)
         names = ", ".join(p.name for p in parameters)
         name = self._plain.__name__ if self._plain.__name__.isidentifier() else "function"
         source = (
             f"def {name}({', '.join(given)}):\n"
-            f"    for run in compiled._runs:\n"
-            f"        result = run({names})\n"
-            f"        if result is not MISS:\n"
-            f"            return result\n"
-            f"    return compiled._miss(({names}{',' if names else ''}))\n"
+            f"    for _weft_run in _weft_compiled._runs:\n"
+            f"        _weft_result = _weft_run({names})\n"
+            f"        if _weft_result is not _weft_miss:\n"
+            f"            _weft_compiled._hits += 1\n"
+            f"            return _weft_result\n"
+            f"    return _weft_compiled._miss(({names}{',' if names else ''}))\n"
         )
         exec(source, space)
         made = space[name]
@@ -116,15 +117,17 @@ class CompiledFunction:
                 result = run(*values)
                 if result is not MISS:
                     return result
-            if self._entries:
-                named = dict(zip(parameters, values, strict=True))
-                self._reasons.append(self._entries[-1].guards.failing(named) or "the guards changed")
+            failing = [entry.guards.failing(values) for entry in self._entries]
+            if any(condition is not None and condition.plain for condition in failing):
+                return self._plainly(args, kwargs, None)
             try:
                 entry = self._capture(args, kwargs)
             except TraceError:
                 raise
             except Exception as error:
                 return self._plainly(args, kwargs, error)
+            if failing:
+                self._reasons.append("the guards changed" if failing[-1] is None else failing[-1].says)
             self._misses += 1
             self._entries.append(entry)
             self._runs = tuple(one.run for one in self._entries)
@@ -169,7 +172,7 @@ class CompiledFunction:
 
     def cache_info(self) -> CacheInfo:
         """How many graphs there are, and how many captures were needed."""
-        return CacheInfo(self._calls, self._misses, len(self._entries))
+        return CacheInfo(self._hits, self._misses, len(self._entries))
 
     def why_recompiled(self) -> list[str]:
         """For each capture after the first, the guard that did not hold."""

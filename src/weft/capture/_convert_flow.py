@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.capture._convert_compile import mangled
 from weft.capture._convert_jumps import Jump, blocks, completes
-from weft.capture._convert_scope import Scope
+from weft.capture._convert_scope import Facts, Scope
 
 # Tuples, not unions: a union is made anew each time it is written out.
 _REGIONS = (ast.If, ast.While, ast.For)
@@ -85,11 +85,12 @@ class Flow:
         return found
 
     def _stored_by(self, node: Any) -> dict[str, int]:
-        facts = node.weft_facts
+        facts: Facts = node.weft_facts
         header: dict[str, int] = {name: line for name, line in facts.stores.items() if name not in self.scope.globals}
         header |= dict.fromkeys(sorted(facts.deletes - self.scope.globals), node.lineno)
         parts = [self._stores(block) for block in blocks(node)]
-        for each in getattr(node, "cases", None) or getattr(node, "handlers", ()):
+        labelled: Any = getattr(node, "cases", None) or getattr(node, "handlers", ())
+        for each in labelled:
             parts.append({k: v for k, v in each.weft_facts.stores.items() if k not in self.scope.globals})
             if isinstance(each, ast.ExceptHandler) and each.name is not None:
                 self.handled.add(self._handled(each))
@@ -117,7 +118,7 @@ class Flow:
         return bound
 
     def _after(self, node: Any, bound: set[str]) -> set[str] | None:
-        facts = node.weft_facts
+        facts: Facts = node.weft_facts
         if isinstance(node, ast.While):
             bound = bound - self._deletes(node)  # its test runs after its body, too
         self._missing(node, (facts.reads | facts.deletes) - (bound - self.scope.emptied))
@@ -139,7 +140,7 @@ class Flow:
         return name in self.scope.stored and name not in self.scope.globals and name not in self.scope.nonlocals
 
     def _compound(self, node: Any, bound: set[str]) -> set[str] | None:
-        facts = node.weft_facts
+        facts: Facts = node.weft_facts
         if isinstance(node, ast.If):
             return _both(self._bound(node.body, set(bound)), self._bound(node.orelse, set(bound)))
         kept = bound - self._deletes(node)
@@ -153,7 +154,8 @@ class Flow:
             return after
         if isinstance(node, ast.Match):
             ends = set(kept) | facts.kills
-            for case in node.cases:
+            cases: Any = node.cases
+            for case in cases:
                 self._part(case, ends)
                 self._bound(case.body, ends | case.weft_facts.kills)
             return ends
@@ -201,7 +203,7 @@ class Flow:
         return live
 
     def _before(self, node: Any, live: Live, to: Targets) -> Live:
-        facts = node.weft_facts
+        facts: Facts = node.weft_facts
         if isinstance(node, Jump):
             live = _target(node, to)
         elif isinstance(node, _LEAVING):
@@ -219,7 +221,8 @@ class Flow:
             live = self._live(node.body, live, inner) | live
         elif isinstance(node, ast.Match):
             found = live
-            for case in node.cases:
+            cases: Any = node.cases
+            for case in cases:
                 found |= self._live(case.body, live, to) - case.weft_facts.kills | case.weft_facts.reads
             live = found
         return live - facts.kills - facts.deletes | facts.reads
@@ -260,7 +263,7 @@ class Flow:
 
     def _iteration(self, node: Any, to: Targets) -> Live:
         """What is live where an iteration begins: at a `while`'s test, or before a `for` stores its target."""
-        facts = node.weft_facts
+        facts: Facts = node.weft_facts
         leaving = frozenset() if node.weft_loop.exit is None else frozenset([node.weft_loop.exit])
         live = self._live(node.body, to.head | leaving, to)
         if isinstance(node, ast.While):

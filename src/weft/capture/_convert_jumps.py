@@ -299,8 +299,9 @@ class Lowering:
         reset = [self._setter(SetFlags(node, flags, False)), again]
         handler = ast.copy_location(ast.ExceptHandler(None, None, reset), node)
         made: Any = ast.copy_location(ast.Try(node.body, [handler], [], []), node)
-        for each in (made, handler, again):
-            each.weft_facts = Facts()  # type: ignore[attr-defined]  # an attribute of our own
+        parts: tuple[Any, ...] = (made, handler, again)
+        for each in parts:
+            each.weft_facts = Facts()
         made.weft_ours = True
         return made  # type: ignore[no-any-return]  # it is a Try
 

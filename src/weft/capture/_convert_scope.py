@@ -127,7 +127,7 @@ class Walker:
             for each in node:
                 self.expression(each)
             return
-        special = self.special.get(type(node))
+        special: Any = self.special.get(type(node))
         if special is not None:
             special(node)
             return

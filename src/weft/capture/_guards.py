@@ -5,6 +5,8 @@ The function takes the parameters of the captured one and gives the graph's resu
 
 from __future__ import annotations
 
+import itertools
+import math
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +19,7 @@ from weft.capture._captured import Captured
 from weft.capture._reads import snapshot, unchanged
 from weft.graph import Node
 from weft.ops._dim import Dim
-from weft.pytree import LEAF
+from weft.pytree import LEAF, Tree
 
 MISS: Any = object()
 """What an entry answers where it does not apply."""
@@ -25,26 +27,40 @@ MISS: Any = object()
 
 @dataclass(frozen=True)
 class Condition:
-    """One guard: an expression over the names below, and what it says to a person."""
+    """One guard: an expression over the names of `Guards.space` and the entry's own, and what it says to a person.
+
+    `plain` where a call that only fails here cannot be captured either and runs as the function itself.
+    """
 
     text: str
     says: str
+    plain: bool = False
 
 
 class Guards:
-    """All guards of one captured call."""
+    """All guards of one captured call.
+
+    The entry's parameters are p0, p1, ... and its variables v0, v1, ...: whatever names the captured function uses,
+    they hide none of the others.
+    """
 
     def __init__(self, captured: Captured) -> None:
         self.captured = captured
         self.space: dict[str, Any] = {"MISS": MISS, "ndarray": np.ndarray, "Tensor": Tensor, "unchanged": unchanged}
         self.names: dict[Node, str] = {}  # input of the graph → expression
-        self.opening: list[str] = []
-        self.conditions: list[Condition] = []
+        self.labels: dict[Node, str] = {}  # input of the graph → what a person calls it
+        self.steps: list[Condition | str] = []  # guards, and assignments to variables, in the order they are run
+        self._variables = itertools.count()
         self._arguments()
         self._sizes()
         self._values()
-        self._sharing()
         self._reads()
+        self._sharing()
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """The guards alone."""
+        return [step for step in self.steps if isinstance(step, Condition)]
 
     def bound(self, value: Any, hint: str) -> str:
         """A name under which the function finds a value."""
@@ -52,43 +68,59 @@ class Guards:
         self.space[name] = value
         return name
 
-    def require(self, text: str, says: str) -> None:
-        self.conditions.append(Condition(text, says))
+    def require(self, text: str, says: str, *, plain: bool = False) -> None:
+        self.steps.append(Condition(text, says, plain))
+
+    def variable(self, text: str) -> str:
+        """A variable of the entry, set to the value of an expression."""
+        name = f"v{next(self._variables)}"
+        self.steps.append(f"{name} = {text}")
+        return name
 
     # What is guarded
 
     def _arguments(self) -> None:
         made = self.captured.arguments
         remaining = iter(made.leaves)
-        for name, tree in zip(made.names, made.trees, strict=True):
-            leaves = [next(remaining) for _ in range(tree.leaf_count)]
-            if tree == LEAF:
-                self._leaf(name, name, leaves[0])
-                continue
-            flat, wanted = f"_{name}_leaves", self.bound(tree, "tree")
-            flatten = self.bound(_flatten, "flatten")
-            self.opening.append(f"{flat} = {flatten}({name}, {wanted})")
-            self.require(f"{flat} is not None", f"the structure of {name} is the same")
-            for number, leaf in enumerate(leaves):
-                self._leaf(f"{flat}[{number}]", f"{name}, leaf {number + 1}", leaf)
+        for number, (name, tree) in enumerate(zip(made.names, made.trees, strict=True)):
+            self._tree(f"p{number}", name, tree, remaining)
+
+    def _tree(self, text: str, label: str, tree: Tree, leaves: Any) -> None:
+        """Guards on the structure of an argument and on its leaves."""
+        if tree.kind is None:
+            self._leaf(text, label, next(leaves))
+            return
+        children: Any
+        if tree.kind in (tuple, list, dict):
+            kept = tree.context if tree.kind is dict else len(tree.children)
+            test = f"(*{text},) == {self.bound(kept, 'keys')}" if tree.kind is dict else f"len({text}) == {kept}"
+            self.require(f"type({text}) is {tree.kind.__name__} and {test}", f"the structure of {label} is the same")
+            children = [f"v{next(self._variables)}" for _ in tree.children]
+            if children:
+                values = f"{text}.values()" if tree.kind is dict else text
+                self.steps.append(f"{', '.join(children)}, = {values}")
+            below = tree.children
+        else:
+            flat = self.variable(f"{self.bound(_flatten, 'flatten')}({text}, {self.bound(tree, 'tree')})")
+            self.require(f"{flat} is not None", f"the structure of {label} is the same")
+            children = [f"{flat}[{k}]" for k in range(tree.leaf_count)]
+            below = (LEAF,) * tree.leaf_count
+        for k, (child, part) in enumerate(zip(children, below, strict=True)):
+            self._tree(child, f"{label}[{tree.context[k]!r}]" if tree.kind is dict else f"{label}[{k}]", part, leaves)
 
     def _leaf(self, text: str, label: str, leaf: Any) -> None:
         value, node = leaf.value, leaf.node
         if node is None:
-            was = self.bound(snapshot(value), "was")
-            if value is None or isinstance(value, bool):
-                self.require(f"{text} is {value}", f"{label} is {value}")
-            else:
-                self.require(f"unchanged({text}, {was})", f"{label} is {_short(value)}")
+            self._unchanged(text, snapshot(value), f"{label} is {_short(value)}")
             return
-        self.names[node] = text
+        self.names[node], self.labels[node] = text, label
         if isinstance(value, (np.ndarray, Tensor)):
             kind = "ndarray" if isinstance(value, np.ndarray) else "Tensor"
             if type(value) not in (np.ndarray, Tensor):
                 kind = self.bound(type(value), "kind")
             self.require(f"type({text}) is {kind}", f"{label} is a {type(value).__name__}")
             dtype = self.bound(value.dtype, "dtype")
-            self.require(f"{text}.dtype == {dtype}", f"{label} has dtype {value.dtype}")
+            self.require(f"({text}.dtype is {dtype} or {text}.dtype == {dtype})", f"{label} has dtype {value.dtype}")
             self.require(f"{text}.ndim == {value.ndim}", f"{label} has {value.ndim} dimensions")
             for axis, dim in enumerate(node.meta["type"].shape):
                 if not isinstance(dim, Dim):
@@ -137,24 +169,6 @@ class Guards:
         target = self.bound(node.target, "function")
         return f"{target}({', '.join(self._expression(arg) for arg in node.args)})"
 
-    def _sharing(self) -> None:
-        """Arrays that are one and the same stay so; where any is written, others share no memory with it."""
-        leaves = [leaf for leaf in self.captured.arguments.leaves if leaf.node is not None]
-        arrays = [leaf for leaf in leaves if isinstance(leaf.value, (np.ndarray, Tensor))]
-        written = {target for target, _ in self.captured.graph.output_node().kwargs.get("writes", ())}
-        seen: list[Any] = []
-        for leaf in arrays:
-            text = self.names[leaf.node]
-            for other in seen:
-                before = self.names[other.node]
-                if other.value is leaf.value:
-                    if written:
-                        self.require(f"{text} is {before}", f"{before} and {text} are one array")
-                elif other.node in written or leaf.node in written:
-                    share = self.bound(_may_share, "may_share")
-                    self.require(f"not {share}({text}, {before})", f"{before} and {text} share no memory")
-            seen.append(leaf)
-
     def _reads(self) -> None:
         reads = self.captured.recorder.reads
         for space, name, was in reads.names.values():
@@ -162,47 +176,102 @@ class Guards:
                 continue
             holder = self.bound(space, "space")
             text = f"{holder}.cell_contents" if isinstance(space, types.CellType) else f"{holder}.get({name!r}, MISS)"
-            self._unchanged(text, was, name)
+            self._unchanged(text, was, f"{name} is the same")
         for owner, name, was in reads.attributes.values():
             holder = self.bound(owner, "owner")
             get = self.bound(getattr, "getattr")
-            self._unchanged(f"{get}({holder}, {name!r}, MISS)", was, f".{name} of a {type(owner).__name__}")
+            says = f".{name} of a {type(owner).__name__} is the same"
+            self._unchanged(f"{get}({holder}, {name!r}, MISS)", was, says)
 
-    def _unchanged(self, text: str, was: Any, label: str) -> None:
+    def _unchanged(self, text: str, was: Any, says: str) -> None:
+        """A value is as its snapshot says; told without a call where that is as good."""
         if was[0] == "same":
-            self.require(f"{text} is {self.bound(was[1], 'was')}", f"{label} is the same object")
+            self.require(f"{text} is {self.bound(was[1], 'was')}", says)
+        elif was[0] == "data" and was[1] in (bool, type(None)):
+            self.require(f"{text} is {was[2]}", says)
+        elif was[0] == "data" and was[1] in (int, str):
+            held = self.variable(text)
+            self.require(f"type({held}) is {was[1].__name__} and {held} == {self.bound(was[2], 'was')}", says)
+        elif was[0] == "data" and was[1] is float and math.isfinite(number := float(was[2])) and number:
+            held = self.variable(text)
+            self.require(f"type({held}) is float and {held} == {self.bound(number, 'was')}", says)
         else:
-            self.require(f"unchanged({text}, {self.bound(was, 'was')})", f"{label} has the same value")
+            self.require(f"unchanged({text}, {self.bound(was, 'was')})", says)
+
+    def _sharing(self) -> None:
+        """Arrays that are one and the same stay so; where any is written, others share no memory with it."""
+        written = {target for target, _ in self.captured.graph.output_node().kwargs.get("writes", ())}
+        if not written:
+            return
+        seen: list[_Memory] = []
+        for one in self._memories():
+            for other in seen:
+                who = f"{other.label} and {one.label}"
+                if one.node is other.node or one.value is other.value:
+                    self.require(f"{one.text} is {other.text}", f"{who} are one array")
+                elif one.node in written or other.node in written:
+                    self.require(f"{one.text} is not {other.text}", f"{who} are not one array")
+                    share = self.bound(_share, "share")
+                    self.require(
+                        f"(({one.own} and {other.own}) or not {share}({one.text}, {other.text}))",
+                        f"{who} share no memory",
+                        plain=True,
+                    )
+            seen.append(one)
+
+    def _memories(self) -> list[_Memory]:
+        """The arrays that the graph reads or writes: arguments first, then those from outside."""
+        made: list[_Memory] = []
+        for leaf in self.captured.arguments.leaves:
+            if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor)):
+                made.append(self._memory(leaf.node, leaf.value, self.names[leaf.node], self.labels[leaf.node]))
+        for value, traced in self.captured.recorder.constants.values():
+            node = traced.buffer.target
+            made.append(self._memory(node, value, self.bound(value, "array"), f"an array from outside ({node.name})"))
+        return made
+
+    def _memory(self, node: Node, value: Any, text: str, label: str) -> _Memory:
+        inside = f"{text}._array" if isinstance(value, Tensor) else text
+        # Memory that two arrays own is never the same.
+        return _Memory(node, value, text, label, self.variable(f"{inside}.flags.owndata"))
 
     # The function
 
     def entry(self, run: Any) -> Any:
         """A function of the captured function's parameters: the result of `run`, or MISS."""
         self.space["run"] = run
-        parameters = ", ".join(self.captured.arguments.names)
-        inputs = ", ".join(self.names.values())
-        tests = " or ".join(f"not ({c.text})" for c in self.conditions) or "False"
-        lines = [f"def entry({parameters}):", *(f"    {line}" for line in self._safe_opening())]
-        lines += [f"    if {tests}:", "        return MISS", f"    return run({inputs})"]
+        parameters = ", ".join(f"p{number}" for number in range(len(self.captured.arguments.names)))
+        lines = [f"def entry({parameters}):"]
+        for condition, group in itertools.groupby(self.steps, lambda step: isinstance(step, Condition)):
+            if condition:
+                tests = " and ".join(f"({step.text})" for step in group if isinstance(step, Condition))
+                lines += [f"    if not ({tests}):", "        return MISS"]
+            else:
+                lines += [f"    {step}" for step in group]
+        lines.append(f"    return run({', '.join(self.names.values())})")
         exec("\n".join(lines), self.space)
         return self.space["entry"]
 
-    def _safe_opening(self) -> list[str]:
-        return self.opening
-
-    def failing(self, arguments: dict[str, Any]) -> str | None:
-        """What the first guard that does not hold says; None where all hold."""
-        space = dict(self.space)
-        space.update(arguments)
-        for line in self.opening:
-            exec(line, space)
-        for condition in self.conditions:
-            try:
-                if not eval(condition.text, space):
-                    return condition.says
-            except Exception:  # what an earlier guard would have kept from being asked
-                return condition.says
+    def failing(self, values: tuple[Any, ...]) -> Condition | None:
+        """The first guard that does not hold of a call; None where all hold."""
+        space = {**self.space, **{f"p{number}": value for number, value in enumerate(values)}}
+        for step in self.steps:
+            if isinstance(step, str):
+                exec(step, space)
+            elif not eval(step.text, space):
+                return step
         return None
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """An array of a call: how it is read, what a person calls it, and the variable that says whether it owns memory."""
+
+    node: Node
+    value: Any
+    text: str
+    label: str
+    own: str
 
 
 def _flatten(value: Any, tree: Any) -> list[Any] | None:
@@ -212,10 +281,10 @@ def _flatten(value: Any, tree: Any) -> list[Any] | None:
     return leaves if found == tree else None
 
 
-def _may_share(a: Any, b: Any) -> bool:
-    if isinstance(a, Tensor) or isinstance(b, Tensor):
-        return a is b
-    return bool(np.may_share_memory(a, b))
+def _share(a: Any, b: Any) -> bool:
+    """Whether two arrays or Tensors may have memory in common."""
+    arrays = [value._array if isinstance(value, Tensor) else value for value in (a, b)]
+    return bool(np.may_share_memory(*arrays))
 
 
 def _short(value: Any) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
-_CHANGING = {
+_CHANGING: dict[Any, set[str]] = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
     dict: {"pop", "popitem", "clear", "update", "setdefault"},
     set: {"add", "remove", "discard", "pop", "clear", "update", "intersection_update", "difference_update"},
@@ -155,7 +155,7 @@ class Hooks(PlainHooks):
 
     def assert_(self, site: int, condition: Any, message: Callable[[], Any] | None) -> None:
         if not isinstance(condition, Traced):
-            super().assert_(site, condition, message)
+            super().assert_(site, condition, message)  # noqa: PT009  # the hook of an `assert`, no test's
             return
         text = None if message is None else message()
         recorder = self.recorder
@@ -198,7 +198,7 @@ class Hooks(PlainHooks):
         if value.why is None and free:
             what = f"cannot access free variable '{value.name}' where it is not associated with a value in"
             raise NameError(f"{what} enclosing scope", name=value.name)
-        self.recorder.undefined(value)
+        return self.recorder.undefined(value)
 
     def _check_bound(self, value: MaybeUnbound) -> Any:
         """A variable that a loop assigns: where the loop never ran, reading it raises as in Python."""
@@ -238,7 +238,7 @@ class Hooks(PlainHooks):
         return self.assign(name, value)
 
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
-        if isinstance(value, np.ndarray) and not isinstance(value, Traced):
+        if isinstance(value, np.ndarray):
             value = self.recorder.constant(value)
         if type(value) in (list, dict, set):
             grown = self._grown(value)

@@ -6,16 +6,18 @@ where its body needs the numbers themselves.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._branch import Branch, close, ends_path, has_effects, outer
 from weft.capture._carry import Again, Carry, Slot
 from weft.capture._convert_site import Site
+from weft.capture._exchange import cycles, give_back, written_slots
 from weft.capture._merge import as_output, project, shown, value_of
 from weft.capture._region import Buffer, Region
-from weft.capture._values import Array, Traced
+from weft.capture._values import Scalar, Traced
 from weft.errors import CaptureError, TraceError
 from weft.graph import Node
 from weft.ops import Spec
@@ -144,6 +146,22 @@ class Loop:
 
     # Making the node
 
+    trips: Any = None  # how often the loop runs, or the place of the carry that counts it
+
+    counter: Any = None  # a placeholder at the head
+
+    def _count(self, own: list[Any]) -> None:
+        """Carry how often the loop has run; in the body's region."""
+        assert self.body is not None
+        self.trips = Place(len(own))
+        step = self.recorder.create(operator.add, (self.body.lift(self.counter), 1), {}, int)
+        own.append((self.counter, 0, step))
+
+    def _trips(self, node: Node) -> Any:
+        if not isinstance(self.trips, Place):
+            return self.trips
+        return Scalar(self.recorder, int, project(self.recorder, node, self.trips.at, int, "trips"))
+
     def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
         raise NotImplementedError
 
@@ -175,7 +193,7 @@ class Loop:
         written = [buffer for buffer in body.written if buffer in head.entered]
         for slot in slots:
             slot.placeholder = slot.placeholder or head.placeholder(shown(slot.name))
-        carried = [placeholder for placeholder, _, _ in own] + [slot.placeholder for slot in slots]
+        carried: list[Any] = [placeholder for placeholder, _, _ in own] + [slot.placeholder for slot in slots]
         carried += [head.entered[buffer] for buffer in written]
         outputs = [value for _, _, value in own] + finals + [body.held[buffer] for buffer in written]
         inits = [init for _, init, _ in own] + [carry.init_of(slot) for slot in slots]
@@ -191,7 +209,8 @@ class Loop:
         if not metas and not has_effects(body):
             self._settle({}, ran)
             return
-        node = recorder.create(*make(tuple(inits), [outer(recorder, key) for key in operands]), tuple(metas))
+        target, args, keywords = make(tuple(inits), [outer(recorder, key) for key in operands])
+        node = recorder.create(target, args, keywords, tuple(metas))
         self._settle(self._results(node, slots, metas, len(own), written), ran)
 
     def _results(
@@ -205,8 +224,12 @@ class Loop:
             values[id(slot)] = value_of(recorder, carry.type_after(slot), item, slot.name)
         for k, buffer in enumerate(written, count + len(slots)):
             recorder.region.write(buffer, project(recorder, node, k, buffer.spec, buffer.name))
-        for slot in slots:
-            if slot.source is not None and isinstance(slot.symbol, Array) and slot.symbol.buffer in body.written:
+        found = cycles(slots, body)
+        if found and all(len(way) == 1 for way in found.values()) is False and self.trips is not None:
+            give_back(recorder, found, slots, values, self._trips(node))
+            return values
+        for slot in written_slots(slots, body):
+            if slot.source is not None:
                 slot.source.stale = (
                     f"{slot.source.name} was written in the loop at line {self.site.line} as {slot.name}, "
                     "which is another array by now"
@@ -221,6 +244,13 @@ class Loop:
     def result(self) -> tuple[Any, ...]:
         """The variables after the loop."""
         return self.values
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where among the carries of a loop something stands."""
+
+    at: int
 
 
 def _closed(spec: Any) -> Spec:

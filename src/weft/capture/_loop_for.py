@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items, ListItems, RangeItems, items_of
+from weft.capture._exchange import written_slots
 from weft.capture._loop import UNROLLED, Loop
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
@@ -42,7 +43,8 @@ class ForLoop(Loop):
             return True
         if self.iterator is None:
             self.iterator = iter(self.items)  # type: ignore[arg-type]  # a loop that was to be captured has items
-        for self.current in self.iterator:
+        for item in self.iterator:
+            self.current = item
             return True
         return False
 
@@ -52,6 +54,8 @@ class ForLoop(Loop):
         self.index._position = self.recorder.position()
         self.stop = head.placeholder("stop")
         self.stop.meta["type"] = bool
+        self.counter = head.placeholder("trips")
+        self.counter.meta["type"] = int
 
     def item(self) -> Any:
         """The iteration's item."""
@@ -85,11 +89,13 @@ class ForLoop(Loop):
                 keywords = {} if not isinstance(step, Traced) and step == 1 else {"step": step}
                 return fori_loop, (start, end, body.graph, inits, *operands), keywords
 
+            self.trips = items.length if any(written_slots(slots, body)) else None
             self._record(slots, [], make, ran, leading=(self.index,))
             return
         with recorder.within(body):
             following = recorder.create(operator.add, (body.lift(self.index), step), {}, int)
             own = [(self.index, start, following), (self.stop, False, recorder.arg(stop))]
+            self._count(own)
         test, going = self._condition(end, step)
 
         def make_while(inits: Any, operands: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._branch import has_effects
 from weft.capture._convert_site import Site
+from weft.capture._exchange import written_slots
 from weft.capture._loop import UNROLLED, Loop
 from weft.capture._merge import project
 from weft.capture._region import Region
@@ -40,6 +41,8 @@ class WhileLoop(Loop):
     def _open(self, head: Region) -> None:
         self.stop = head.placeholder("stop")
         self.stop.meta["type"] = bool
+        self.counter = head.placeholder("trips")
+        self.counter.meta["type"] = int
 
     def __enter__(self) -> Loop:
         super().__enter__()
@@ -124,6 +127,9 @@ class WhileLoop(Loop):
         if breaks:
             with recorder.within(body):
                 own = [(self.stop, False, recorder.arg(stop))]
+        if any(written_slots(slots, body)):
+            with recorder.within(body):
+                self._count(own)
         with recorder.within(test):
             result = self._condition(test) if breaks else self.test_value
 

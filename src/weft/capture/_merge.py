@@ -103,7 +103,10 @@ def join_types(recorder: Recorder, a: Type, b: Type) -> Type:
         raise Disagreement(f"{a} and {b}")
     if a.spec.dtype != b.spec.dtype or len(a.spec.shape) != len(b.spec.shape):
         raise Disagreement(f"{a} and {b}")
-    shape = [_join_dims(recorder, x, y) for x, y in zip(a.spec.shape, b.spec.shape, strict=True)]
+    try:
+        shape = [_join_dims(recorder, x, y) for x, y in zip(a.spec.shape, b.spec.shape, strict=True)]
+    except Disagreement:
+        raise Disagreement(f"{a} and {b}") from None
     spec = Spec((), a.spec.dtype)
     spec.shape = tuple(shape)
     return Type(spec=spec, tensor=a.tensor or b.tensor)
@@ -115,8 +118,10 @@ def _join_dims(recorder: Recorder, x: Any, y: Any) -> Any:
     if same_shape((x,), (y,)):
         return x
     hints = hint_of(x), hint_of(y)
-    if None in hints or hints[0] != hints[1]:
+    if None in hints:
         return None
+    if hints[0] != hints[1]:
+        raise Disagreement(f"sizes {x} and {y}")
     recorder.sizes.compare("==", x, y)
     return x
 
@@ -148,6 +153,7 @@ def settle_sizes(recorder: Recorder, spec: Spec, node: Node, name: str) -> Spec:
     for axis, dim in enumerate(spec.shape):
         if dim is None:
             dim = recorder.sizes.fresh(name)
+            assert dim.atom is not None
             dim.atom.source = ("size", node, axis)
         shape.append(dim)
     return Spec(shape, spec.dtype)
@@ -186,7 +192,7 @@ def filler(recorder: Recorder, type_: Type) -> Any:
 
 def visible_sizes(recorder: Recorder, spec: Spec, region: Region) -> Spec:
     """A type as the region around may know it: sizes computed inside are open."""
-    shape = [dim if _visible(dim, region) else None for dim in spec.shape]
+    shape: list[Any] = [dim if _visible(dim, region) else None for dim in spec.shape]
     made = Spec((), spec.dtype)
     made.shape = tuple(shape)
     return made

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import pytree
+from weft.capture._values import Traced
 from weft.graph._control import check, cond, fori_loop, scan, switch, while_loop
 
 if TYPE_CHECKING:
@@ -20,7 +23,35 @@ def record(recorder: Recorder, primitive: Any, args: tuple[Any, ...], kwargs: di
         return None
     if primitive is scan:
         return _scan(recorder, *args, **kwargs)
-    return recorder.bind(_STATEMENTS[primitive])(*args, **kwargs)
+    if not recorder.branches:
+        args = tuple(_body(recorder, arg) for arg in args)
+        kwargs = {name: _body(recorder, arg) for name, arg in kwargs.items()}
+    with _branches(recorder, True):
+        return recorder.bind(_STATEMENTS[primitive])(*args, **kwargs)
+
+
+@contextmanager
+def _branches(recorder: Recorder, captured: bool) -> Iterator[None]:
+    """Capture the control flow of what runs inside, or refuse it."""
+    before, recorder.branches = recorder.branches, captured
+    try:
+        yield
+    finally:
+        recorder.branches = before
+
+
+def _body(recorder: Recorder, body: Any) -> Any:
+    """A body given to a primitive where control flow of the program itself is refused: in it, too, it is."""
+    if isinstance(body, (list, tuple)) and all(map(callable, body)):
+        return [_body(recorder, one) for one in body]
+    if not callable(body) or isinstance(body, Traced):
+        return body
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with _branches(recorder, False):
+            return recorder.run(body, args, kwargs)
+
+    return run
 
 
 # Captured themselves, as the program's own statements are.
@@ -89,10 +120,14 @@ def _scan(
     rows = [recorder.numpy.function(np.asarray, (leaf,), {}) for leaf in leaves]
     count = rows[0].shape[0] if rows else length
 
+    captured = recorder.branches
+
     def step(state: Any, k: Any) -> Any:
         row = None if tree is None else tree.unflatten([recorder.getitem(r, k) for r in rows])
-        return recorder.run(f, (state, row, *operands), {})
+        with _branches(recorder, captured):
+            return recorder.run(f, (state, row, *operands), {})
 
     stack = Stack.of(recorder, count, lambda k: step(init, k)[1])
-    state = recorder.bind(scan_backward if reverse else scan_forward)(count, step, init, stack.write)
+    with _branches(recorder, True):
+        state = recorder.bind(scan_backward if reverse else scan_forward)(count, step, init, stack.write)
     return state, stack.tree.unflatten(stack.arrays)

@@ -74,7 +74,7 @@ class Recorder(Running, Refusals):
         self.active: list[tuple[str, Region]] = []  # functions of the program that are running
         self.python_effects = 0  # how often objects of Python's were changed
         self.trying = 0  # how many `try` statements with handlers the program is inside of
-        self.refused: CaptureError | None = None  # the first refusal, in case the program catches it
+        self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
         self.reads = OuterReads(self)
@@ -119,7 +119,7 @@ class Recorder(Running, Refusals):
             return tuple(parts) if kind is tuple else parts
         if isinstance(value, (np.ndarray, Tensor)):
             return self.constant(value).node
-        if isinstance(value, _KEPT) or isinstance(value, Node) or callable(value):
+        if isinstance(value, (*_KEPT, Node)) or callable(value):
             return value
         if kind is dict:
             return {key: self.arg(part) for key, part in value.items()}
@@ -160,8 +160,7 @@ class Recorder(Running, Refusals):
 
     def _item(self, node: Node, key: Any, type_: Any, array: bool, tensor: bool) -> Any:
         item = self.create(operator.getitem, (node, key), {}, type_)
-        value = self.wrap(item, type_, array=array, tensor=tensor)
-        return value
+        return self.wrap(item, type_, array=array, tensor=tensor)
 
     def array_class(self, tensor: bool) -> type[Array]:
         if not tensor:
@@ -184,7 +183,8 @@ class Recorder(Running, Refusals):
             self.root.make(buffer, node)
             made = self.array_class(isinstance(value, Tensor))(self, buffer, (), spec)
             known = self.constants[id(value)] = (value, made)
-        return known[1]  # type: ignore[no-any-return]  # the second of the pair is the Array
+        found: Array = known[1]
+        return found
 
     def constant_path(self, value: Any) -> str:
         """The name by which the graph reads an array: its own in the module that is captured, else a new one."""
@@ -287,7 +287,7 @@ class Recorder(Running, Refusals):
                 return self.integer(function(*dims))
         if function in (operator.pos, operator.neg) and _kind(args[0]) is int:
             return self.integer(function(self.dim(args[0])))
-        result = function(*(REPRESENTATIVES[a.kind] if isinstance(a, Scalar) else a for a in args))
+        result = function(*(REPRESENTATIVES[_kind(a)] if isinstance(a, Scalar) else a for a in args))
         kind = type(result)
         hint = self._hint(function, args)
         relation = None

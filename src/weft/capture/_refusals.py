@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from weft import _where
 from weft.capture._opaque import Member, Opaque
 from weft.capture._values import Scalar, Traced, Undefined
-from weft.errors import CaptureError, TraceError
-
-if TYPE_CHECKING:
-    from weft.capture._recorder import Recorder
+from weft.errors import CaptureError
 
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
@@ -21,26 +18,25 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 class Refusals:
     """The part of a recorder that decides and refuses."""
 
-    def refuse(
-        self: Recorder, message: str, *, help: str | None = None, error: type[TraceError] = CaptureError
-    ) -> NoReturn:
+    def refuse(self: Any, message: str, *, help: str | None = None, decides_path: bool = False) -> NoReturn:
         """Raise the error that says what cannot be captured, where, and what to write instead."""
-        made = error(message, where=_where.user_line(), help=help)
-        if self.refused is None and isinstance(made, CaptureError):
+        made = CaptureError(message, where=_where.user_line(), help=help)
+        made.decides_path = decides_path
+        if self.refused is None:
             self.refused = made
         raise made
 
-    def refuse_value(self: Recorder, value: Traced, what: str) -> NoReturn:
-        self.refuse(
+    def refuse_value(self: Any, value: Traced, what: str) -> Any:
+        return self.refuse(
             f"{what} needs the value of {value!r}, which is known only when the graph runs",
             help="compute with it as it is, or mark the function that needs the value with weft.wrap",
         )
 
-    def goes_by(self: Recorder, test: Any) -> bool:
+    def goes_by(self: Any, test: Any) -> bool:
         """Whether the program branches on a number known in this call, under a guard: sizes and integers do."""
         return self.can_decide(test) and (test.relation is not None or test.dim is not None)
 
-    def truth(self: Recorder, value: Any) -> Any:
+    def truth(self: Any, value: Any) -> Any:
         """A traced value as a truth value."""
         if isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_):
             return value
@@ -48,7 +44,7 @@ class Refusals:
             self.python.call(bool, (value,), {}) if not isinstance(value, Opaque) else self.opaque(bool, (value,), {})
         )
 
-    def negation(self: Recorder, value: Any) -> Any:
+    def negation(self: Any, value: Any) -> Any:
         """`not value`."""
         if isinstance(value, Scalar) and value.relation is not None:
             relation = (_OPPOSITE[value.relation[0]], *value.relation[1:])
@@ -58,41 +54,42 @@ class Refusals:
         hint = None if not isinstance(value, Scalar) or value.hint is None else not value.hint
         return Scalar(self, bool, self.create(operator.not_, (truth,), {}, bool), hint=hint)
 
-    def refuse_branch(self: Recorder, value: Any) -> NoReturn:
-        self.refuse(
+    def refuse_branch(self: Any, value: Any) -> Any:
+        return self.refuse(
             "a branch on a traced value: its value is known only when the graph runs",
             help="weft.script and weft.compile capture both sides; or choose with np.where(condition, a, b)",
-            error=CaptureError,
+            decides_path=True,
         )
 
-    def refuse_loop(self: Recorder) -> NoReturn:
-        self.refuse(
+    def refuse_loop(self: Any) -> Any:
+        return self.refuse(
             "a loop whose number of steps is traced",
             help="weft.script and weft.compile capture it as a loop; or fix the number",
+            decides_path=True,
         )
 
-    def outer_value(self: Recorder, space: Any, name: str, value: Any) -> Any:
+    def outer_value(self: Any, space: Any, name: str, value: Any) -> Any:
         """A global or a variable of a function around: arrays become constants of the graph, the rest is noted."""
         return self.reads.name(space, name, value)
 
-    def attribute(self: Recorder, owner: Any, name: str) -> Any:
+    def attribute(self: Any, owner: Any, name: str) -> Any:
         """An attribute of an object of Python's."""
         return self.reads.attribute(owner, name)
 
-    def opaque_member(self: Recorder, value: Opaque, name: str) -> Any:
+    def opaque_member(self: Any, value: Opaque, name: str) -> Any:
         """An attribute of a value of unknown type."""
         return Member(self, value, name)
 
-    def control(self: Recorder, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def control(self: Any, primitive: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of weft.cond, weft.while_loop and their kin on traced values."""
         from weft.capture._primitives import record
 
         return record(self, primitive, args, kwargs)
 
-    def undefined(self: Recorder, value: Undefined) -> NoReturn:
+    def undefined(self: Any, value: Undefined) -> Any:
         """Raise the error of reading a variable that has no value."""
         if value.why is None:
             raise UnboundLocalError(
                 f"cannot access local variable '{value.name}' where it is not associated with a value"
             )
-        self.refuse(value.why, help=f"assign {value.name} before, or on every path")
+        return self.refuse(value.why, help=f"assign {value.name} before, or on every path")

@@ -42,7 +42,6 @@ class Region:
         self.graph = Graph()
         self.parent = parent
         self.virtual = virtual  # whether it holds placeholders only: those that the parts of a loop share
-        self.depth = 0 if parent is None else parent.depth + 1
         self.inputs: dict[Node, Node] = {}  # node of the region around → placeholder here
         self.entered: dict[Buffer, Node] = {}  # buffer from outside → placeholder of what it held on entry
         self.held: dict[Buffer, Node] = {}  # buffer → its present value
@@ -76,7 +75,7 @@ class Region:
 
     def placeholder(self, name: str, like: Node | None = None) -> Node:
         """A new input of this region's graph, with the type and place of another node."""
-        node = self.graph.placeholder(name)
+        node = self.graph.create_node("placeholder", name, (), {}, name)
         node.target = node.name
         if like is not None:
             node._position = like._position
@@ -163,4 +162,6 @@ class Region:
 
     def operands(self) -> dict[Node | Buffer, Node]:
         """What this region reads of the one around it, nodes and buffers, each with its placeholder."""
-        return {**self.inputs, **self.entered}
+        found: dict[Node | Buffer, Node] = dict(self.inputs)
+        found.update(self.entered)
+        return found

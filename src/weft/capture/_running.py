@@ -45,7 +45,7 @@ _DEPTH = 400  # calls within calls: a program that recurses on a traced value ne
 class Running(SizeNodes):
     """The part of a recorder that runs functions."""
 
-    def run(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`function(*args, **kwargs)` in a captured program."""
         if isinstance(function, (BoundMethod, Op, Opaque)):
             if self.untyped and isinstance(function, Op):
@@ -73,7 +73,7 @@ class Running(SizeNodes):
             return self.run(original, args, kwargs)
         return self.run_other(function, args, kwargs)
 
-    def _deeper(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _deeper(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(self.active) > _DEPTH:
             self.refuse(
                 f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
@@ -86,7 +86,7 @@ class Running(SizeNodes):
             self.active.pop()
 
     def run_function(
-        self: Recorder, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         if is_wrapped(function):
             return self.opaque(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
@@ -98,7 +98,7 @@ class Running(SizeNodes):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
         return self._deeper(self.bind(function), args, kwargs)
 
-    def bind(self: Recorder, function: types.FunctionType) -> Any:
+    def bind(self: Any, function: Any) -> Any:
         """A function converted for this capture."""
         from weft.capture._hooks import Hooks
 
@@ -118,7 +118,7 @@ class Running(SizeNodes):
             return True
         return str(getattr(function, "__module__", None) or "").startswith("numpy")
 
-    def run_numpy(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_numpy(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's."""
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ndarray):
@@ -140,7 +140,7 @@ class Running(SizeNodes):
             return self._numpy_class(function, args, kwargs)
         return self.numpy.function(function, args, kwargs)
 
-    def made_array(self: Recorder, function: Any, args: Any, kwargs: Any, result: Any) -> Any:
+    def made_array(self: Any, function: Any, args: Any, kwargs: Any, result: Any) -> Any:
         """An array that a call of plain values gave: it is made when the graph runs, each time anew."""
         from weft.graph._shapes import type_of
 
@@ -152,7 +152,7 @@ class Running(SizeNodes):
         node = self.create(function, args, kwargs, type_)
         return self.wrap(node, type_, array=True)
 
-    def _numpy_class(self: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _numpy_class(self: Any, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`np.float32(x)`, `np.ndarray(shape)`."""
         if cls in SPECIAL:
             return SPECIAL[cls](self, *args, **kwargs)
@@ -166,13 +166,13 @@ class Running(SizeNodes):
             return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
         self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
 
-    def run_module(self: Recorder, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_module(self: Any, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of an nn.Module: its `forward`, captured."""
         if module._forward_hooks or module._forward_pre_hooks:
             self.refuse(f"hooks of {type(module).__name__}", help="remove them, or call what they do in forward")
         return self.run(module.forward, args, kwargs)
 
-    def run_other(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_other(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A builtin, a class, or an object with `__call__`."""
         if isinstance(function, type):
             return self._construct(function, args, kwargs)
@@ -183,7 +183,7 @@ class Running(SizeNodes):
             return self._builtin(function, args, kwargs)
         return function(*args, **kwargs)
 
-    def _builtin(self: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _builtin(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (list, tuple, dict, set, str, types.ModuleType)) and not isinstance(
             owner, types.ModuleType
@@ -197,9 +197,10 @@ class Running(SizeNodes):
             help="mark it with weft.wrap, which then runs as Python when the graph runs",
         )
 
-    def _construct(self: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _construct(self: Any, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An object of a class of the program's own, whose `__init__` is captured."""
-        init = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
+        init: Any = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
+        made: Any
         if cls in (list, tuple, set, dict, frozenset) and is_opaque(args):
             return self.opaque(cls, args, kwargs)
         if cls in (list, tuple, set, dict, frozenset) or issubclass(cls, BaseException):
@@ -219,7 +220,7 @@ class Running(SizeNodes):
 
     # Objects of Python's
 
-    def check_nonlocal(self: Recorder, name: str) -> None:
+    def check_nonlocal(self: Any, name: str) -> None:
         """Refuse an assignment to a variable of a function that is over, made where a branch or loop decides on it."""
         if not self.active:
             return
@@ -232,13 +233,13 @@ class Running(SizeNodes):
                 help="return the new value, and assign it where the function is called",
             )
 
-    def made(self: Recorder, value: Any) -> None:
+    def made(self: Any, value: Any) -> None:
         """Remember an object as made by the captured program, which may then change it."""
         if id(value) not in self.region.made:
             self.region.made.add(id(value))
             self.region.kept.append(value)
 
-    def change_object(self: Recorder, target: Any, what: str) -> None:
+    def change_object(self: Any, target: Any, what: str) -> None:
         """Allow a change of an object made on this path, refuse any other."""
         self.python_effects += 1
         if id(target) in self.region.made:
@@ -257,18 +258,18 @@ class Running(SizeNodes):
             help="return the new value, or write into an array",
         )
 
-    def set_attribute(self: Recorder, target: Any, name: str, value: Any) -> None:
+    def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
         self.change_object(target, f".{name} = …")
         setattr(target, name, value)
 
     # Regions
 
-    def enter(self: Recorder, parent: Region | None = None) -> Region:
+    def enter(self: Any, parent: Region | None = None) -> Region:
         """Begin a region inside the present one."""
-        self.region = Region(parent or self.region)
-        return self.region
+        self.region = made = Region(parent or self.region)
+        return made
 
-    def leave(self: Recorder, region: Region) -> None:
+    def leave(self: Any, region: Region) -> None:
         """Go back to where a region was begun."""
         parent = region.parent
         while parent is not None and parent.virtual:
@@ -277,7 +278,7 @@ class Running(SizeNodes):
         self.region = parent
 
     @contextmanager
-    def within(self: Recorder, region: Region) -> Iterator[None]:
+    def within(self: Any, region: Region) -> Iterator[None]:
         """Record into a region that was left already."""
         present, self.region = self.region, region
         try:
@@ -285,14 +286,14 @@ class Running(SizeNodes):
         finally:
             self.region = present
 
-    def is_outer(self: Recorder, value: Any, inside: Region | None = None) -> bool:
+    def is_outer(self: Any, value: Any, inside: Region | None = None) -> bool:
         """Whether a value exists in a region, the present one unless given, or in one around it."""
         if inside is not None:
             with self.within(inside):
                 return self.is_outer(value)
         if isinstance(value, Array):
             scalars = (leaf for step in value.path for leaf in scalars_in(step.args))
-            return self.region.knows(value.buffer) and all(map(self.is_outer, scalars))
+            return bool(self.region.knows(value.buffer)) and all(map(self.is_outer, scalars))
         if isinstance(value, Scalar) and value._node is None:
             from weft.capture._merge import _visible
 
@@ -304,10 +305,8 @@ class Running(SizeNodes):
             region = region.parent
         return False
 
-    def attempt_pure(self: Recorder, compute: Callable[[], Any]) -> tuple[Any] | None:
+    def attempt_pure(self: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
         """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
-        graph = self.region.graph
-        last = graph._root._prev
         region = self.enter()
         try:
             value = compute()
@@ -316,12 +315,11 @@ class Running(SizeNodes):
             return None
         finally:
             self.leave(region)
-        assert graph._root._prev is last or True
         if not isinstance(value, (Scalar, bool, np.bool_)) or not _is_arithmetic(region):
             return None
         return (self.transplant(region, value),)
 
-    def transplant(self: Recorder, region: Region, value: Any) -> Any:
+    def transplant(self: Any, region: Region, value: Any) -> Any:
         """Take over the nodes of a region that was tried into the present one."""
         copies = {inner: outer_node for outer_node, inner in region.inputs.items()}
         for node in region.graph.nodes:
@@ -329,11 +327,10 @@ class Running(SizeNodes):
                 copies[node] = self.region.graph.node_copy(node, copies.__getitem__)
                 copies[node].meta.pop("from", None)
         if isinstance(value, Scalar) and value._node is not None and value._node in copies:
-            made = Scalar(self, value.kind, copies[value._node], value.dim, value.hint, value.relation)
-            return made
+            return Scalar(self, value.kind, copies[value._node], value.dim, value.hint, value.relation)
         return value
 
-    def name(self: Recorder, value: Any, name: str) -> None:
+    def name(self: Any, value: Any, name: str) -> None:
         """Call the node of a value by the program's variable, where it has no such name yet."""
         if name.startswith("_weft"):
             return
@@ -351,7 +348,7 @@ class Running(SizeNodes):
             if node.name != name:
                 rename(node, name)
 
-    def unpacked(self: Recorder, array: Array, count: int) -> list[Any]:
+    def unpacked(self: Any, array: Array, count: int) -> list[Any]:
         """The items of an array that is unpacked into so many names."""
         size = array.spec.shape[0]
         if size != count:
@@ -359,7 +356,7 @@ class Running(SizeNodes):
             raise ValueError(f"{many} {count})" if size > count else f"{many} {count}, got {size})")
         return [self.getitem(array, k) for k in range(count)]
 
-    def unpacked_unknown(self: Recorder, value: Any, before: int, after: int, starred: bool) -> list[Any]:
+    def unpacked_unknown(self: Any, value: Any, before: int, after: int, starred: bool) -> list[Any]:
         """The items that a value of unknown type is unpacked into."""
         items = [value[k] for k in range(before)]
         if starred:
@@ -369,7 +366,7 @@ class Running(SizeNodes):
             self.create(check_length, (value, before), {}, None)
         return items
 
-    def run_getitem(self: Recorder, value: Any, key: Any) -> Any:
+    def run_getitem(self: Any, value: Any, key: Any) -> Any:
         """`value[key]` where the key is traced or the value an array of the caller's."""
         if isinstance(value, (np.ndarray, Tensor)):
             return self.constant(value)[key]
@@ -384,7 +381,7 @@ class Running(SizeNodes):
             return self.choose(value, key)
         return value[key]
 
-    def choose(self: Recorder, values: Any, key: Scalar) -> Any:
+    def choose(self: Any, values: Any, key: Scalar) -> Any:
         """An item of a plain sequence of numbers or arrays of one type, by a traced place."""
         try:
             stacked = self.numpy.function(np.array, (list(values),), {})
@@ -399,7 +396,7 @@ class Running(SizeNodes):
             return self.python.call(type(values[0]), (self.getitem(stacked, key),), {})
         return self.getitem(stacked, key)
 
-    def grid(self: Recorder, value: Any, key: Any) -> Any:
+    def grid(self: Any, value: Any, key: Any) -> Any:
         """`np.mgrid[...]`, `np.ogrid[...]`, `np.r_[...]`, `np.c_[...]`; None for anything else."""
         from weft.capture._grids import GRIDS
 
@@ -451,6 +448,6 @@ def _is_arithmetic(region: Region) -> bool:
     """Whether a region computes with numbers only, in ways that cannot fail."""
     if region.entered or region.failed:
         return False
-    safe = {operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.not_, operator.neg}
+    safe: set[Any] = {operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.not_, operator.neg}
     safe |= {operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, bool, min, max, abs}
     return all(node.target in safe for node in region.graph.nodes if node.op != "placeholder")

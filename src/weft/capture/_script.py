@@ -34,7 +34,7 @@ from weft.capture._recorder import Recorder
 from weft.capture._trace import as_module
 from weft.graph import Graph, GraphModule
 
-_VARIADIC = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
 class ScriptRecorder(Recorder):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._region import Region
-from weft.capture._values import Array, Scalar, Traced
+from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops import Spec
 from weft.ops._dim import Atom, Dim, Sizes
@@ -115,11 +115,11 @@ class SizeNodes:
         """Whether a number is known in this call, so that the program may go by it under a guard."""
         return isinstance(value, Scalar) and value.hint is not None
 
-    def decide(self, value: Any) -> bool:
+    def decide(self: Any, value: Any) -> bool:
         """The truth of a value, where it can be told."""
         if isinstance(value, Scalar):
             if value.relation is not None:
-                return self.sizes.compare(*value.relation)
+                return bool(self.sizes.compare(*value.relation))
             if value.dim is not None and value.dim.hint is not None:
                 return bool(value.dim)
             if value.hint is not None:
@@ -129,15 +129,9 @@ class SizeNodes:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        self.refuse_branch(value)
+        return bool(self.refuse_branch(value))
 
-    def refuse_branch(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def refuse_value(self, value: Traced, what: str) -> Any:
-        raise NotImplementedError
-
-    def concrete(self, value: Any, what: str) -> Any:
+    def concrete(self: Any, value: Any, what: str) -> Any:
         """The number itself, under a guard that it stays the same."""
         if isinstance(value, Scalar):
             if value.dim is not None and value.dim.hint is not None:

@@ -8,7 +8,7 @@ from weft.capture._values import Array
 from weft.ops._methods import Methods
 
 
-class TensorArray(Array, Methods):
+class TensorArray(Array, Methods):  # type: ignore[override]  # a traced dtype cannot be set
     """A traced Tensor. What is computed from it is a Tensor too, whatever its shape."""
 
     __slots__ = ()

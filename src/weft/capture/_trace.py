@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft._module import Module
-from weft.capture._captured import capture
+from weft.capture._captured import Captured, capture
 from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
 
@@ -39,8 +39,28 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> GraphModule:
     """The GraphModule of one call."""
-    captured = capture(function, args, kwargs, branches=False, dynamic=False, numbers=True, given_only=True)
-    return as_module(function, captured.graph)
+    return as_module(function, _captured(function, args, kwargs).graph)
+
+
+def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+    """One call. Integers are fixed where the program cannot be captured without their values.
+
+    A number that would decide the path is refused all the same: the graph would hold one side of it only.
+    """
+    try:
+        return capture(function, args, kwargs, branches=False, dynamic=False, numbers=True, given_only=True)
+    except CaptureError as error:
+        if error.decides_path:
+            raise
+        first: Exception = error
+    except Exception as error:  # such as shapes that do not fit as far as is known without the numbers
+        first = error
+    try:
+        return capture(
+            function, args, kwargs, branches=False, dynamic=False, numbers=True, integers=False, given_only=True
+        )
+    except CaptureError:
+        raise first from None
 
 
 def as_module(function: Any, graph: Graph) -> GraphModule:
@@ -64,8 +84,7 @@ class TracedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.module = trace_call(self.__weft_original__, args, kwargs)
-        bound = self.module.graph.bound_call(self.__weft_original__, args, kwargs)
-        return self.module(*bound)
+        return self.module(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -166,15 +166,18 @@ class Writer:
             if inputs.trees[number] == LEAF and nodes[0] is not None:
                 node = nodes[0]
                 annotation, default, stars = node.type, _default(node), _stars(node)
-            elif inputs.trees[number] == LEAF:
-                default = inputs.constants[positions[0]]
+            elif inputs.names[number].startswith("*"):
+                stars = "*" * inputs.names[number].count("*")
+            elif not any(nodes):
+                default = inputs.trees[number].unflatten([inputs.constants[position] for position in positions])
             if not is_variable(name) or name == self.root:
                 raise GraphError(f"python_code: {inputs.names[number]!r} cannot name a parameter")
             described.append((stars + name, annotation, default, name))
         parameters: list[str] = []
         for at, (label, annotation, default, _) in enumerate(described):
             positional = takewhile(lambda item: not item[0].startswith("*"), described[at + 1 :])
-            required = any(item[2] is _MISSING for item in positional)
+            by_name = any(item[0].startswith("*") for item in described[:at])
+            required = not by_name and any(item[2] is _MISSING for item in positional)
             parameters.append(self._parameter(label, annotation, _MISSING if required else default))
         names = [name for *_, name in described]
         flatten = f"{self.literal.bound(inputs, '_inputs')}.flatten({', '.join(names)})"

@@ -20,7 +20,7 @@ from weft.errors import ShapeError
 from weft.ops._dim import NAMED, Dim, broadcast_dim
 from weft.ops._methods import Methods
 
-Shape = tuple[int, ...]
+Shape = tuple[Any, ...]  # ints, or symbolic sizes
 
 
 class Spec(Methods):
@@ -29,7 +29,7 @@ class Spec(Methods):
     __slots__ = ("dtype", "shape")
     __weft_priority__ = 5
 
-    def __init__(self, shape: Iterable[int], dtype: npt.DTypeLike = np.float64) -> None:
+    def __init__(self, shape: Iterable[Any], dtype: npt.DTypeLike = np.float64) -> None:
         self.shape: Shape = tuple(shape)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
 
