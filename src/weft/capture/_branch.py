@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from weft import pytree
+from weft.capture._cells import Restart, Watched
 from weft.capture._convert_site import Site
 from weft.capture._merge import (
     Disagreement,
@@ -78,11 +79,21 @@ class Branch:
         self.taken = True
         self.regions: list[Region] = []
         self.results: list[tuple[Any, ...]] = []
+        self.again = False  # whether both sides are to be captured once more
+        self.grown = recorder.lists.mark()
+        self.watched = Watched(recorder)
 
     def __iter__(self) -> Iterator[Branch]:
-        for taken in (True, False):
-            self.taken = taken
-            yield self
+        while True:
+            self.regions, self.results, self.again = [], [], False
+            self.watched = Watched(self.recorder)
+            for taken in (True, False):
+                self.taken = taken
+                yield self
+                if self.again:
+                    break
+            if not self.again:
+                return
 
     def __enter__(self) -> Branch:
         self.regions.append(self.recorder.enter())
@@ -91,20 +102,34 @@ class Branch:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         region = self.regions[-1]
         self.recorder.leave(region)
+        if kind is not None and issubclass(kind, Restart):
+            self.again = True
+            return True
         return ends_path(self.recorder, region, kind, error)
 
     def leave(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """After the first side, the variables as the second finds them; after the second, what they are from now on."""
-        self.results.append(values)
-        return self.start if len(self.results) == 1 else self._join()
+        if self.again or self.watched.outdated:
+            self.again = True
+            self.watched.go_back()
+            self.recorder.lists.go_back(self.grown)
+            return self.start
+        self.results.append((*values, *self.watched.read()))
+        if len(self.results) == 1:
+            self.watched.write(self.watched.start)
+            return self.start
+        joined = self._join()
+        self.watched.write(joined[len(values) :])
+        return joined[: len(values)]
 
     def _join(self) -> tuple[Any, ...]:
         join = Join(self.recorder, self.regions)
         joined = []
-        for index, name in enumerate(self.site.names):
-            sides = [result[index] for result in self.results]
-            one, other = sides
-            joined.append(join.value(name, one, other, self) if name in self.site.live else _dead(name, one, other))
+        names = (*self.site.names, *self.watched.names)
+        for index, name in enumerate(names):
+            one, other = (result[index] for result in self.results)
+            live = name in self.site.live or index >= len(self.site.names)
+            joined.append(join.value(name, one, other, self) if live else _dead(name, one, other))
         values = join.finish(self.test)
         if all(region.failed is not None for region in self.regions):
             self.recorder.region.failed = values

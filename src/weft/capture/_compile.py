@@ -110,32 +110,37 @@ class CompiledFunction:
 
     def _miss(self, values: tuple[Any, ...]) -> Any:
         """Capture the call, keep the graph, and run it."""
-        parameters = inspect.signature(self._plain).parameters
-        args, kwargs = _as_call(parameters.values(), values)
+        args, kwargs = _as_call(inspect.signature(self._plain).parameters.values(), values)
         with self._lock:
-            for run in self._runs:
-                result = run(*values)
-                if result is not MISS:
-                    return result
-            failing = [entry.guards.failing(values) for entry in self._entries]
-            if any(condition is not None and condition.plain for condition in failing):
-                return self._plainly(args, kwargs, None)
-            try:
-                entry = self._capture(args, kwargs)
-            except TraceError:
-                raise
-            except Exception as error:
-                return self._plainly(args, kwargs, error)
-            if failing:
-                self._reasons.append("the guards changed" if failing[-1] is None else failing[-1].says)
-            self._misses += 1
-            self._entries.append(entry)
-            self._runs = tuple(one.run for one in self._entries)
-        result = entry.run(*values)
-        if result is MISS:
-            # A guard that does not hold of the very call it was made for, such as arrays that share memory.
-            return self._plainly(args, kwargs, None)
-        return result
+            entry, error = self._entry_for(values, args, kwargs)
+        result = MISS if entry is None else entry.run(*values)
+        # A guard may not hold of the very call it was made for: that arrays share no memory.
+        return self._plainly(args, kwargs, error) if result is MISS else result
+
+    def _entry_for(
+        self, values: tuple[Any, ...], args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple[Entry | None, Exception | None]:
+        """The entry for a call that none was found for: a new one, or none and why."""
+        failing = []
+        for entry in self._entries:
+            condition = entry.guards.failing(values)
+            if condition is None:  # another thread captured it meanwhile
+                return entry, None
+            failing.append(condition)
+        if any(condition.plain for condition in failing):
+            return None, None
+        try:
+            entry = self._capture(args, kwargs)
+        except TraceError:
+            raise
+        except Exception as error:
+            return None, error
+        if failing:
+            self._reasons.append(failing[-1].says)
+        self._misses += 1
+        self._entries.append(entry)
+        self._runs = tuple(one.run for one in self._entries)
+        return entry, None
 
     def _plainly(self, args: list[Any], kwargs: dict[str, Any], error: Exception | None) -> Any:
         """Run the function itself: what the capture met, the call meets too."""

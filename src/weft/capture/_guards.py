@@ -51,6 +51,7 @@ class Guards:
         self.labels: dict[Node, str] = {}  # input of the graph → what a person calls it
         self.steps: list[Condition | str] = []  # guards, and assignments to variables, in the order they are run
         self._variables = itertools.count()
+        self._teller: Any = None
         self._arguments()
         self._sizes()
         self._values()
@@ -221,10 +222,11 @@ class Guards:
 
     def _memories(self) -> list[_Memory]:
         """The arrays that the graph reads or writes: arguments first, then those from outside."""
-        made: list[_Memory] = []
-        for leaf in self.captured.arguments.leaves:
-            if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor)):
-                made.append(self._memory(leaf.node, leaf.value, self.names[leaf.node], self.labels[leaf.node]))
+        made = [
+            self._memory(leaf.node, leaf.value, self.names[leaf.node], self.labels[leaf.node])
+            for leaf in self.captured.arguments.leaves
+            if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor))
+        ]
         for value, traced in self.captured.recorder.constants.values():
             node = traced.buffer.target
             made.append(self._memory(node, value, self.bound(value, "array"), f"an array from outside ({node.name})"))
@@ -240,27 +242,29 @@ class Guards:
     def entry(self, run: Any) -> Any:
         """A function of the captured function's parameters: the result of `run`, or MISS."""
         self.space["run"] = run
-        parameters = ", ".join(f"p{number}" for number in range(len(self.captured.arguments.names)))
-        lines = [f"def entry({parameters}):"]
+        lines = []
         for condition, group in itertools.groupby(self.steps, lambda step: isinstance(step, Condition)):
             if condition:
                 tests = " and ".join(f"({step.text})" for step in group if isinstance(step, Condition))
-                lines += [f"    if not ({tests}):", "        return MISS"]
+                lines += [f"if not ({tests}):", "    return MISS"]
             else:
-                lines += [f"    {step}" for step in group]
-        lines.append(f"    return run({', '.join(self.names.values())})")
-        exec("\n".join(lines), self.space)
-        return self.space["entry"]
+                lines += [str(step) for step in group]
+        return self._function("entry", [*lines, f"return run({', '.join(self.names.values())})"])
 
     def failing(self, values: tuple[Any, ...]) -> Condition | None:
         """The first guard that does not hold of a call; None where all hold."""
-        space = {**self.space, **{f"p{number}": value for number, value in enumerate(values)}}
-        for step in self.steps:
-            if isinstance(step, str):
-                exec(step, space)
-            elif not eval(step.text, space):
-                return step
-        return None
+        if self._teller is None:
+            lines = []
+            for number, step in enumerate(self.steps):
+                lines += [step] if isinstance(step, str) else [f"if not ({step.text}):", f"    return {number}"]
+            self._teller = self._function("failing", [*lines, "return None"])
+        number = self._teller(*values)
+        return None if number is None else self.steps[number]  # type: ignore[return-value]  # only conditions fail
+
+    def _function(self, name: str, lines: list[str]) -> Any:
+        parameters = ", ".join(f"p{number}" for number in range(len(self.captured.arguments.names)))
+        exec("\n    ".join([f"def {name}({parameters}):", *lines]), self.space)
+        return self.space[name]
 
 
 @dataclass(frozen=True)

@@ -299,7 +299,10 @@ class Hooks(PlainHooks):
             return
         if isinstance(key, Traced):
             key = operator.index(key)
-        self._change(target, "[...] = ...")
+        if type(target) is dict:
+            self.recorder.change_place(target, key, f"[{key!r}]")
+        else:
+            self._change(target, "[...] = ...")
         target[key] = value
 
     def update_item(self, target: Any, key: Any, op: str, by: Any) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._branch import Branch, close, ends_path, has_effects, outer
 from weft.capture._carry import Again, Carry, Slot
+from weft.capture._cells import Restart, Watched
 from weft.capture._convert_site import Site
 from weft.capture._exchange import cycles, give_back, written_slots
 from weft.capture._merge import as_output, project, shown, value_of
@@ -52,6 +53,8 @@ class Loop:
         self.carry: Carry | None = None
         self.head: Region | None = None
         self.body: Region | None = None
+        self.watched: Watched | None = None
+        self.restart = False
 
     def __iter__(self) -> Iterator[Any]:
         while not self.done and self._more():
@@ -67,11 +70,17 @@ class Loop:
             if isinstance(self.stopped, Traced):
                 self._begin_step()
             return self.values
-        if self.carry is None:
-            self.carry = Carry(self.recorder, self.site, self.values)
+        if self.carry is None or self.watched is None or self.watched.outdated:
+            self.watched = Watched(self.recorder)
+            names = (*self.site.names, *self.watched.names)
+            site = replace(self.site, names=names, live=self.site.live | set(self.watched.names))
+            self.carry = Carry(self.recorder, site, (*self.values, *self.watched.start))
+        self.restart = False
         self.head = Region(self.recorder.region, virtual=True)
         self._open(self.head)
-        return self.carry.begin(self.head)
+        found = self.carry.begin(self.head)
+        self.watched.write(found[len(self.values) :])
+        return found[: len(self.values)]
 
     def _open(self, head: Region) -> None:
         """Add what the loop itself carries."""
@@ -91,6 +100,9 @@ class Loop:
             return False
         assert self.head is not None and self.head.parent is not None and self.body is not None
         self.recorder.region = self.head.parent
+        if kind is not None and issubclass(kind, Restart):
+            self.restart = True
+            return True
         if kind is not None and issubclass(kind, TraceError) and self.may_unroll:
             self._give_up()
             return True
@@ -100,6 +112,8 @@ class Loop:
         """Stop capturing the loop: run it step by step."""
         self.capturing, self.given_up, self.carry = False, True, None
         self.recorder.refused = None
+        if self.watched is not None:
+            self.watched.go_back()
         self.recorder.lists.go_back(self.grown)
 
     def leave(self, values: tuple[Any, ...], stop: Any) -> None:
@@ -109,9 +123,18 @@ class Loop:
         if not self.active:
             self._step(values, stop)
             return
+        assert self.watched is not None
+        if self.restart or self.watched.outdated:
+            self._start_again()
+            return
         try:
-            self._finish(values, stop)
+            self._finish((*values, *self.watched.read()), stop)
+            rest = self.values
+            count = len(self.site.names)
+            self.values = rest[:count]
+            self.watched.write(rest[count:])
         except Again:
+            self.watched.write(self.watched.start)
             self.rounds += 1
             self.recorder.lists.go_back(self.grown)
             if self.rounds > _ROUNDS:
@@ -120,6 +143,13 @@ class Loop:
             if not self.may_unroll:
                 raise
             self._give_up()
+
+    def _start_again(self) -> None:
+        """Capture the body once more, with places of objects that have turned out to be changed in it."""
+        assert self.watched is not None
+        self.watched.go_back()
+        self.recorder.lists.go_back(self.grown)
+        self.carry = None
 
     # Steps
 

@@ -27,7 +27,20 @@ def record(recorder: Recorder, primitive: Any, args: tuple[Any, ...], kwargs: di
         args = tuple(_body(recorder, arg) for arg in args)
         kwargs = {name: _body(recorder, arg) for name, arg in kwargs.items()}
     with _branches(recorder, True):
+        if primitive is switch:
+            return _switch(recorder, *args, **kwargs)
         return recorder.bind(_STATEMENTS[primitive])(*args, **kwargs)
+
+
+def _switch(recorder: Recorder, index: Any, branches: Any, *operands: Any) -> Any:
+    """`weft.switch`: one branch after the other, the last one for all that is left."""
+    if len(branches) == 1:
+        return recorder.run(branches[0], operands, {})
+
+    def others(*operands: Any) -> Any:
+        return _switch(recorder, index - 1, branches[1:], *operands)
+
+    return recorder.bind(branch)(index <= 0, branches[0], others, *operands)
 
 
 @contextmanager
@@ -65,15 +78,6 @@ def branch(pred: Any, true_fn: Any, false_fn: Any, *operands: Any) -> Any:
         return false_fn(*operands)
 
 
-def choose(index: Any, branches: Any, *operands: Any) -> Any:
-    """`weft.switch`."""
-    if len(branches) == 1:
-        return branches[0](*operands)
-    if index <= 0:
-        return branches[0](*operands)
-    return choose(index - 1, branches[1:], *operands)
-
-
 def repeat_while(cond_fn: Any, body_fn: Any, init: Any, *operands: Any) -> Any:
     """`weft.while_loop`."""
     state = init
@@ -108,7 +112,7 @@ def scan_backward(length: Any, step: Any, init: Any, write: Any) -> Any:
     return state
 
 
-_STATEMENTS = {cond: branch, switch: choose, while_loop: repeat_while, fori_loop: repeat_for}
+_STATEMENTS = {cond: branch, while_loop: repeat_while, fori_loop: repeat_for}
 
 
 def _scan(

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft import _where, pytree
 from weft.autograd import Tensor
+from weft.capture._cells import Places
 from weft.capture._iterables import Collected
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._lists import GrownList, Lists
@@ -71,7 +72,7 @@ class Recorder(Running, Refusals):
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
-        self.active: list[tuple[str, Region]] = []  # functions of the program that are running
+        self.active: list[Any] = []  # functions of the program that are running
         self.python_effects = 0  # how often objects of Python's were changed
         self.trying = 0  # how many `try` statements with handlers the program is inside of
         self.refused = None  # the first refusal, in case the program catches it
@@ -79,6 +80,7 @@ class Recorder(Running, Refusals):
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
         self.reads = OuterReads(self)
         self.lists = Lists(self)
+        self.places = Places(self)
         self.paths: dict[int, str] = {}  # id → the name of a parameter or buffer of the module that is captured
         self.start: Any = None  # where the captured function begins
         self.named_sizes: dict[Any, Any] = {}

@@ -79,7 +79,7 @@ class Running(SizeNodes):
                 f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
                 help="write it as a loop",
             )
-        self.active.append((function.__qualname__, self.region))
+        self.active.append(function)
         try:
             return function(*args, **kwargs)
         finally:
@@ -98,14 +98,18 @@ class Running(SizeNodes):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
         return self._deeper(self.bind(function), args, kwargs)
 
-    def bind(self: Any, function: Any) -> Any:
-        """A function converted for this capture."""
+    def hooks_for(self: Any, sites: Any, space: dict[str, Any]) -> Any:
+        """The hooks that a function's converted code calls, given its sites and its globals."""
         from weft.capture._hooks import Hooks
 
+        return Hooks(self, sites, space)
+
+    def bind(self: Any, function: Any) -> Any:
+        """A function converted for this capture."""
         known = self.bound.get(function)
         if known is None:
             converted = convert(function)
-            hooks = Hooks(self, converted.sites, function.__globals__)
+            hooks = self.hooks_for(converted.sites, function.__globals__)
             known = self.bound[function] = converted.bind(function, hooks)
         return known
 
@@ -221,17 +225,16 @@ class Running(SizeNodes):
     # Objects of Python's
 
     def check_nonlocal(self: Any, name: str) -> None:
-        """Refuse an assignment to a variable of a function that is over, made where a branch or loop decides on it."""
+        """Look after a variable of a function that is over, assigned where a branch or loop decides on it."""
         if not self.active:
             return
-        definer = self.active[-1][0].rpartition(".<locals>.")[0]
-        if any(qualname == definer for qualname, _ in self.active[:-1]):
+        function = self.active[-1]
+        definer = function.__qualname__.rpartition(".<locals>.")[0]
+        if any(outer.__qualname__ == definer for outer in self.active[:-1]) or self.region is self.root:
             return
-        if self.region is not self.root:
-            self.refuse(
-                f"an assignment to {name}, a variable of {definer}, under a traced condition",
-                help="return the new value, and assign it where the function is called",
-            )
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        self.python_effects += 1
+        self.places.changed(cells[name], "cell_contents", name)
 
     def made(self: Any, value: Any) -> None:
         """Remember an object as made by the captured program, which may then change it."""
@@ -259,8 +262,26 @@ class Running(SizeNodes):
         )
 
     def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
-        self.change_object(target, f".{name} = …")
+        self.change_place(target, name, f".{name}")
         setattr(target, name, value)
+
+    def change_place(self: Any, target: Any, key: Any, label: str) -> None:
+        """Allow a change of an attribute or an item of an object that the program made."""
+        region = self.region
+        if id(target) in region.made or not self._made_outside(target):
+            self.change_object(target, f"{label} = …")
+            return
+        self.python_effects += 1
+        self.places.changed(target, key, label)
+
+    def _made_outside(self: Any, target: Any) -> bool:
+        """Whether the program made an object before the present branch or loop."""
+        region = self.region.parent
+        while region is not None:
+            if id(target) in region.made:
+                return True
+            region = region.parent
+        return False
 
     # Regions
 

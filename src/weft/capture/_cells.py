@@ -1,0 +1,108 @@
+"""Places of Python objects that a captured branch or loop changes: attributes, items of dicts, closure variables.
+
+Such a place is treated as one more variable of every branch and loop it is changed in. Which places these are turns
+out while the program is captured: the first change of a new one starts the branch or loop over.
+"""
+
+from __future__ import annotations
+
+from types import CellType
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._values import Undefined
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+class Restart(BaseException):
+    """A place has turned out to be changed: what is being captured starts over."""
+
+
+class Place:
+    """An attribute, an item of a dict, or the variable of a closure."""
+
+    def __init__(self, holder: Any, key: Any, label: str) -> None:
+        self.holder = holder
+        self.key = key
+        self.label = label
+        self.original = self.get()
+
+    def get(self) -> Any:
+        """What it holds now."""
+        try:
+            if isinstance(self.holder, CellType):
+                return self.holder.cell_contents
+            return self.holder[self.key] if type(self.holder) is dict else getattr(self.holder, self.key)
+        except (AttributeError, KeyError, ValueError):
+            return Undefined(self.label)
+
+    def set(self, value: Any) -> None:
+        """Let it hold another value; none, where it is a value that is none."""
+        if isinstance(self.holder, CellType):
+            self.holder.cell_contents = value
+        elif type(self.holder) is dict:
+            if type(value) is Undefined:
+                self.holder.pop(self.key, None)
+            else:
+                self.holder[self.key] = value
+        elif type(value) is Undefined:
+            if self.key in vars(self.holder):
+                delattr(self.holder, self.key)
+        else:
+            setattr(self.holder, self.key, value)
+
+
+class Places:
+    """The places of one capture that are changed under a traced condition."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.known: dict[tuple[int, Any], Place] = {}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def all(self) -> list[Place]:
+        return list(self.known.values())
+
+    def changed(self, holder: Any, key: Any, label: str) -> None:
+        """A place is about to be changed where a traced value decides on it."""
+        if (id(holder), key) not in self.known:
+            self.known[id(holder), key] = Place(holder, key, label)
+            raise Restart
+
+    def go_back(self, count: int) -> None:
+        """Give the places found since there were so many of them what they held."""
+        for place in self.all()[count:]:
+            place.set(place.original)
+
+
+class Watched:
+    """The places that a branch or loop has to look after, and what they held where it began."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.places = recorder.places
+        self.own = recorder.places.all()
+        self.start = tuple(place.get() for place in self.own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(place.label for place in self.own)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether more places have been found since."""
+        return len(self.places) > len(self.own)
+
+    def read(self) -> tuple[Any, ...]:
+        return tuple(place.get() for place in self.own)
+
+    def write(self, values: tuple[Any, ...]) -> None:
+        for place, value in zip(self.own, values, strict=True):
+            place.set(value)
+
+    def go_back(self) -> None:
+        """Let every place hold what it held at the beginning."""
+        self.places.go_back(len(self.own))
+        self.write(self.start)

@@ -1,0 +1,236 @@
+"""A capture that goes on after what it cannot capture: it notes each problem, and continues with a value it knows
+nothing of.
+
+`Surveyor` is the recorder of such a capture. What follows from a problem is no problem of its own: a `Missing` value
+lets everything be done with it. Where a loop may still be written out step by step, errors end the attempt as they do
+in any capture, and only what the steps themselves run into is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from weft import _where
+from weft.capture._opaque import Opaque
+from weft.capture._recorder import Recorder
+from weft.errors import TraceError, WeftError
+from weft.graph import Node
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that cannot be captured: where it is in the program, why, and what to write instead."""
+
+    file: str
+    line: int
+    column: int | None
+    function: str
+    text: str
+    caret: str
+    reason: str
+    help: str | None
+
+    def __str__(self) -> str:
+        lines = [f"{self.file}:{self.line}, in {self.function}"]
+        lines += [f"    {part}" for part in (self.text, self.caret) if part]
+        lines.append(self.reason)
+        return "\n".join(lines if self.help is None else [*lines, f"help: {self.help}"])
+
+
+def unknown() -> Any:
+    """Stands in the graph of a survey for a value that could not be captured."""
+
+
+class Missing(Opaque):
+    """A value that a problem left behind. Nothing that is done with it is a problem again."""
+
+    __slots__ = ()
+
+    @property
+    def node(self) -> Node:
+        return self.recorder.region.graph.create_node("call_function", unknown, (), {})
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    @property
+    def real(self) -> Any:
+        return self
+
+    @property
+    def imag(self) -> Any:
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        return None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self,))
+
+    def __len__(self) -> int:  # type: ignore[override]  # of other unknown values it is refused
+        return 1
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.ones(())
+
+    def __format__(self, spec: str) -> str:
+        return "?"
+
+
+class Surveyor(Recorder):
+    """Records a capture and notes its problems."""
+
+    def __init__(self, *, branches: bool, boundary: FrameType | None = None) -> None:
+        super().__init__(branches=branches, boundary=boundary)
+        self.problems: list[Problem] = []
+        self.strict = 0  # how many attempts that may fail are under way: errors leave them
+        self.inside = False  # whether weft's own code runs for the program: errors leave it
+        self.missing = Missing(self, self.root.graph.create_node("call_function", unknown, (), {}))
+        self._noted: set[Any] = set()
+
+    def hooks_for(self, sites: Any, space: dict[str, Any]) -> Any:
+        from weft.capture._survey_hooks import SurveyHooks
+
+        return SurveyHooks(self, sites, space)
+
+    # Problems
+
+    def note(self, error: WeftError, at: _where.Location | None = None, once: Any = None) -> None:
+        """Take down a problem, once for each place and reason; `once` is a key for those that have many places."""
+        self.refused = None
+        self.trying = 0  # what else happens in that `try` is the same problem
+        place = at or place_of(error) or _where.user_location()
+        assert place is not None
+        problem = problem_at(place, error.message, error.help)
+        key = once or (problem.file, problem.line, problem.column, problem.reason)
+        if key not in self._noted:
+            self._noted.add(key)
+            self.problems.append(problem)
+
+    def is_missing(self, value: Any) -> bool:
+        """Whether a value, or something in it, comes of a problem."""
+        if isinstance(value, Opaque):
+            if isinstance(value, Missing) or value.example is not None or value._node is None:
+                return isinstance(value, Missing)
+            # A branch or a loop around a missing value gives one of unknown type.
+            return bool(self.problems) and value._node.meta.get("type") is None and _is_joined(value._node)
+        if type(value) in (tuple, list, set):
+            return any(map(self.is_missing, value))
+        if type(value) is dict:
+            return any(map(self.is_missing, value.values()))
+        return isinstance(value, slice) and self.is_missing((value.start, value.stop, value.step))
+
+    def attempt(self, operands: Any, compute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a part of the program gives; `missing`, and a problem noted, where it cannot be captured."""
+        if self.inside or self.strict:
+            return compute(*args, **kwargs)
+        region, self.inside = self.region, True
+        try:
+            return compute(*args, **kwargs)
+        except TraceError as error:
+            self.region = region
+            self.refused = None
+            if not self.is_missing(operands):
+                self.note(error)
+            return self.missing
+        except Exception:  # whatever a missing value leads to is no problem of its own
+            if not self.is_missing(operands):
+                raise
+            self.region = region
+            return self.missing
+        finally:
+            self.inside = False
+
+    @contextmanager
+    def program(self) -> Iterator[None]:
+        """The program's own code runs again, called by weft's."""
+        was, self.inside = self.inside, False
+        try:
+            yield
+        finally:
+            self.inside = was
+
+    def of_program(self, function: Any) -> Any:
+        """A part of the program that weft's code calls directly."""
+
+        def run(*args: Any) -> Any:
+            with self.program():
+                return function(*args)
+
+        return None if function is None else run
+
+    def _deeper(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self.program():
+            return super()._deeper(function, args, kwargs)
+
+    # What a program does to traced values without a hook
+
+    def operate(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self.attempt(args, super().operate, function, *args)
+
+    def run(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.attempt((args, kwargs), super().run, function, args, kwargs)
+
+    def getitem(self, value: Any, key: Any) -> Any:
+        return self.attempt((value, key), super().getitem, value, key)
+
+    def setitem(self, array: Any, key: Any, value: Any) -> None:
+        self.attempt((array, key, value), super().setitem, array, key, value)
+
+    def update(self, array: Any, function: Callable[..., Any], other: Any) -> Any:
+        return self.attempt((array, other), super().update, array, function, other)
+
+    def opaque(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.is_missing(args) or self.is_missing(kwargs):
+            return self.missing
+        return super().opaque(function, args, kwargs)
+
+    def decide(self, value: Any) -> bool:
+        return True if self.is_missing(value) else super().decide(value)
+
+    def concrete(self, value: Any, what: str) -> Any:
+        return 1 if self.is_missing(value) else super().concrete(value, what)
+
+    def attempt_pure(self, compute: Callable[[], Any]) -> tuple[Any] | None:
+        self.strict += 1
+        try:
+            return super().attempt_pure(compute)
+        finally:
+            self.strict -= 1
+
+
+def _is_joined(node: Node) -> bool:
+    """Whether a node stands for what a branch or a loop gives, or carries."""
+    source = node.args[0] if node.args and isinstance(node.args[0], Node) else None
+    return node.op == "placeholder" or (source is not None and bool(source.bodies))
+
+
+def place_of(error: BaseException) -> _where.Location | None:
+    """The innermost line of the program that an error passed on its way; None where it passed none."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if not _where.is_internal(trace.tb_frame) and not name.startswith("numpy."):
+            found = (trace.tb_frame.f_code, trace.tb_lasti, None)
+        trace = trace.tb_next
+    return None if found is None else _where.locate(found)
+
+
+def problem_at(place: _where.Location, reason: str, help: str | None) -> Problem:
+    """A problem at a place of the program."""
+    caret = "" if place.column is None or not place.text else _where._caret(place, place.column)
+    return Problem(place.file, place.line, place.column, place.function, place.text, caret, reason, help)
