@@ -143,7 +143,6 @@ def geometric_sum(z, n):
 @program(
     arguments=lambda rng: (rng.random(4), rng.random(4)),
     others=[lambda rng: (np.zeros(2), np.ones(2)), lambda rng: (np.ones(3), np.array([1.0, 2.0, math.inf]))],
-    trace=True,
 )
 def scalar_results(a, b):
     """Each is a NumPy scalar, a Python number or an array without axes."""

@@ -202,6 +202,9 @@ class Join:
             joined = join_types(self.recorder, first, second)
         except Disagreement as how:
             self._disagree(name, str(how), branch)
+        if isinstance(a, Array) and isinstance(b, Array) and None not in joined.spec.shape:  # type: ignore[union-attr]  # arrays have one
+            if self.recorder.is_outer(a) and self.recorder.is_outer(b):
+                return self.recorder.choice(branch.test, a, b)
         return self._slot(name, joined, (a, b))
 
     def _only(self, name: str, value: Any, side: int) -> Any:

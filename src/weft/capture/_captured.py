@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,14 +58,16 @@ def capture(
     numbers: bool,
     integers: bool = True,
     given_only: bool = False,
+    make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
 
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
+    `make` makes the recorder.
     """
     plain, held = original_function(function)
     bound = bind(plain, (*held, *args), kwargs)
-    recorder = Recorder(branches=branches, boundary=sys._getframe())
+    recorder = make(branches=branches, boundary=sys._getframe())
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):

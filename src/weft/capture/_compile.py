@@ -21,7 +21,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft._module import Module
 from weft.capture._captured import Captured, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.errors import CaptureError, TraceError, WeftError
@@ -251,7 +250,7 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "numpy
         return functools.partial(compile, backend=backend, dynamic=dynamic)
     if isinstance(function, CompiledFunction):
         return function
-    if not callable(function) and not isinstance(function, Module):
+    if not callable(function):
         raise TypeError(f"compile takes a function or a Module, got {type(function).__name__}")
     return CompiledFunction(function, backend, dynamic)
 

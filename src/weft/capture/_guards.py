@@ -207,18 +207,22 @@ class Guards:
         seen: list[_Memory] = []
         for one in self._memories():
             for other in seen:
-                who = f"{other.label} and {one.label}"
-                if one.node is other.node or one.value is other.value:
-                    self.require(f"{one.text} is {other.text}", f"{who} are one array")
-                elif one.node in written or other.node in written:
-                    self.require(f"{one.text} is not {other.text}", f"{who} are not one array")
-                    share = self.bound(_share, "share")
-                    self.require(
-                        f"(({one.own} and {other.own}) or not {share}({one.text}, {other.text}))",
-                        f"{who} share no memory",
-                        plain=True,
-                    )
+                if one.node in written or other.node in written or (one.value is other.value and not one.outside):
+                    self._apart(one, other)
             seen.append(one)
+
+    def _apart(self, one: _Memory, other: _Memory) -> None:
+        who = f"{other.label} and {one.label}"
+        if not one.outside:
+            # An array given twice is captured as the one array it is.
+            equal = "is" if one.value is other.value else "is not"
+            self.require(f"{one.text} {equal} {other.text}", f"{who} {equal.replace('is', 'are')} one array")
+            if one.value is other.value:
+                return
+        # Two arrays that own their memory do not share it.
+        owned = f"{one.own} and {other.own} and {one.inside} is not {other.inside}"
+        share = f"{self.bound(_share, 'share')}({one.text}, {other.text})"
+        self.require(f"({owned}) or not {share}", f"{who} share no memory", plain=True)
 
     def _memories(self) -> list[_Memory]:
         """The arrays that the graph reads or writes: arguments first, then those from outside."""
@@ -229,13 +233,13 @@ class Guards:
         ]
         for value, traced in self.captured.recorder.constants.values():
             node = traced.buffer.target
-            made.append(self._memory(node, value, self.bound(value, "array"), f"an array from outside ({node.name})"))
+            label = f"an array from outside ({node.name})"
+            made.append(self._memory(node, value, self.bound(value, "array"), label, outside=True))
         return made
 
-    def _memory(self, node: Node, value: Any, text: str, label: str) -> _Memory:
+    def _memory(self, node: Node, value: Any, text: str, label: str, outside: bool = False) -> _Memory:
         inside = f"{text}._array" if isinstance(value, Tensor) else text
-        # Memory that two arrays own is never the same.
-        return _Memory(node, value, text, label, self.variable(f"{inside}.flags.owndata"))
+        return _Memory(node, value, text, label, inside, self.variable(f"{inside}.flags.owndata"), outside)
 
     # The function
 
@@ -259,7 +263,9 @@ class Guards:
                 lines += [step] if isinstance(step, str) else [f"if not ({step.text}):", f"    return {number}"]
             self._teller = self._function("failing", [*lines, "return None"])
         number = self._teller(*values)
-        return None if number is None else self.steps[number]  # type: ignore[return-value]  # only conditions fail
+        found = None if number is None else self.steps[number]
+        assert not isinstance(found, str)
+        return found
 
     def _function(self, name: str, lines: list[str]) -> Any:
         parameters = ", ".join(f"p{number}" for number in range(len(self.captured.arguments.names)))
@@ -269,13 +275,15 @@ class Guards:
 
 @dataclass(frozen=True)
 class _Memory:
-    """An array of a call: how it is read, what a person calls it, and the variable that says whether it owns memory."""
+    """An array of a call: how the entry reads it, and what a person calls it."""
 
     node: Node
     value: Any
     text: str
     label: str
-    own: str
+    inside: str  # the array itself, where `text` is a Tensor
+    own: str  # the variable that says whether it owns its memory
+    outside: bool
 
 
 def _flatten(value: Any, tree: Any) -> list[Any] | None:
@@ -287,8 +295,8 @@ def _flatten(value: Any, tree: Any) -> list[Any] | None:
 
 def _share(a: Any, b: Any) -> bool:
     """Whether two arrays or Tensors may have memory in common."""
-    arrays = [value._array if isinstance(value, Tensor) else value for value in (a, b)]
-    return bool(np.may_share_memory(*arrays))
+    first, second = (value._array if isinstance(value, Tensor) else value for value in (a, b))
+    return bool(np.may_share_memory(first, second))
 
 
 def _short(value: Any) -> str:

@@ -42,6 +42,7 @@ class Hooks(PlainHooks):
         self.recorder = recorder
         self.sites = sites
         self.globals = space
+        self.cells: dict[str, Any] = {}  # variables of functions around the one that was converted
 
     # Control flow
 
@@ -218,7 +219,7 @@ class Hooks(PlainHooks):
         return value.value
 
     def outer(self, name: str, value: Any) -> Any:
-        return self.recorder.outer_value(self.globals, name, value)
+        return self.recorder.outer_value(self.cells.get(name, self.globals), name, value)
 
     def set_global(self, name: str, value: Any) -> None:
         self.recorder.refuse(
@@ -234,6 +235,12 @@ class Hooks(PlainHooks):
         return value
 
     def assign_nonlocal(self, name: str, value: Any) -> Any:
+        if name in self.cells:
+            self.recorder.refuse(
+                f"an assignment to {name}, a variable of a function that is over: "
+                "it would happen once, when the program is captured",
+                help="return the new value, or write into an array: a[...] = value",
+            )
         self.recorder.check_nonlocal(name)
         return self.assign(name, value)
 

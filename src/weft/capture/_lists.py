@@ -1,4 +1,8 @@
-"""Lists that grow inside a captured branch or loop: objects of the running graph, changed in the program's order."""
+"""Lists that change inside a captured branch or loop: objects of the running graph, changed in the program's order.
+
+Where a loop body is the first to change one, it is captured again: what it read before the change was the list as it
+was before the loop.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,13 @@ import numpy as np
 
 from weft import pytree
 from weft.capture._iterables import Items
+from weft.capture._kinds import same_kind
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
-from weft.capture._values import Scalar, Traced
+from weft.capture._values import Array, Scalar, Traced
 from weft.ops import Spec
+from weft.ops._dim import same_shape
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -21,17 +27,19 @@ if TYPE_CHECKING:
 
 
 class GrownList(Items):
-    """Stands for a list of the program from where it first grows under a traced condition.
+    """Stands for a list of the program from where it first changes under a traced condition.
 
-    `tree` and `types` describe its elements; None as long as there was none.
+    `tree` and `types` describe its elements; None as long as there was none. `version` counts how often they changed.
     """
 
     def __init__(self, recorder: Recorder, plain: list[Any], owner: Region) -> None:
         super().__init__(recorder)
         self.plain = plain
+        self.owner = owner
         self.before = list(plain)
         self.tree: Any = None
         self.types: list[Type | None] = []
+        self.version = 0
         with recorder.within(owner):
             for item in plain:
                 self._describe(item)
@@ -41,14 +49,18 @@ class GrownList(Items):
     def _describe(self, item: Any) -> None:
         """Take note of the type of an element; all have one type."""
         recorder = self.recorder
+        if recorder.untyped:
+            self.tree, self.types = LEAF, [Type(unknown=True)]
+            return
         leaves, tree = pytree.flatten(item)
-        types = [type_of(leaf) for leaf in leaves]
+        types = [self._seen(leaf) for leaf in leaves]
         if self.tree is None:
             self.tree, self.types = tree, types
+            self.version += 1
             return
         if tree != self.tree:
             recorder.refuse(f"a list that grows in a loop holds different things: {describe(item)} is one of them")
-        joined = []
+        joined: list[Type | None] = []
         for old, new in zip(self.types, types, strict=True):
             try:
                 joined.append(None if old is None or new is None else join_types(recorder, old, new))
@@ -57,7 +69,21 @@ class GrownList(Items):
                     f"a list that grows in a loop holds different things: {how}",
                     help="let all have one shape and dtype",
                 )
+        if not all(map(_same_type, self.types, joined)):
+            self.version += 1
         self.types = joined
+
+    def _seen(self, leaf: Any) -> Type | None:
+        """The type of a part of an element, as far as the owner of the list knows its sizes.
+
+        An array that a list holds is written through the list too: as values are copies here, it must not change.
+        """
+        found = type_of(leaf)
+        if isinstance(leaf, Array):
+            leaf.buffer.listed = True
+        if found is None or found.spec is None:
+            return found
+        return Type(visible_sizes(self.recorder, found.spec, self.owner), tensor=found.tensor)
 
     # Changes
 
@@ -65,7 +91,15 @@ class GrownList(Items):
         self._describe(value)
         self.recorder.call_method(self.handle, "append", (value,), {})
 
+    def insert(self, index: Any, value: Any) -> None:
+        self._describe(value)
+        self.recorder.call_method(self.handle, "insert", (index, value), {})
+
     def extend(self, values: Any) -> None:
+        if self.recorder.untyped:
+            self._describe(None)
+            self.recorder.call_method(self.handle, "extend", (values,), {})
+            return
         for value in values:
             self.append(value)
 
@@ -75,9 +109,29 @@ class GrownList(Items):
     def clear(self) -> None:
         self.recorder.call_method(self.handle, "clear", (), {})
 
+    def reverse(self) -> None:
+        self.recorder.call_method(self.handle, "reverse", (), {})
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        if key is not None:
+            self.recorder.refuse(
+                "sort(key=…) of a list that grew under a traced condition", help="make it an array, and use np.argsort"
+            )
+        self.recorder.call_method(self.handle, "sort", (), {"reverse": reverse} if reverse is not False else {})
+
+    def remove(self, value: Any) -> None:
+        self.recorder.call_method(self.handle, "remove", (value,), {})
+
     def set(self, key: Any, value: Any) -> None:
+        if isinstance(key, slice):
+            self.recorder.refuse(
+                "a slice of a list that grew under a traced condition is assigned", help="use an array"
+            )
         self._describe(value)
         self.recorder.create(operator.setitem, (self.handle, key, value), {}, None)
+
+    def delete(self, key: Any) -> None:
+        self.recorder.create(operator.delitem, (self.handle, key), {}, None)
 
     # Reads
 
@@ -85,8 +139,32 @@ class GrownList(Items):
     def length(self) -> Any:
         return Scalar(self.recorder, int, self.recorder.create(len, (self.handle,), {}, int))
 
+    @property
+    def filled(self) -> Any:
+        """Whether there is an element."""
+        return self.length > 0
+
     def item(self, k: Any) -> Any:
-        return self._typed(self.recorder.create(operator.getitem, (self.handle, k), {}, None))
+        node = self.recorder.create(operator.getitem, (self.handle, k), {}, None)
+        return Opaque(self.recorder, node) if isinstance(k, slice) else self._typed(node)
+
+    def copy(self) -> Any:
+        return self.recorder.call_method(self.handle, "copy", (), {})
+
+    def index(self, *args: Any) -> Any:
+        return self._number("index", args)
+
+    def count(self, value: Any) -> Any:
+        return self._number("count", (value,))
+
+    def _number(self, name: str, args: tuple[Any, ...]) -> Any:
+        node = self.recorder.create_method(self.handle, name, args, {})
+        node.meta["type"] = int
+        return Scalar(self.recorder, int, node)
+
+    def holds(self, value: Any) -> Any:
+        """`value in list`."""
+        return Scalar(self.recorder, bool, self.recorder.create(operator.contains, (self.handle, value), {}, bool))
 
     def _typed(self, node: Any) -> Any:
         recorder = self.recorder
@@ -104,14 +182,16 @@ class GrownList(Items):
         if type_.spec is not None:
             type_ = Type(visible_sizes(self.recorder, type_.spec, self.recorder.region), tensor=type_.tensor)
         made = value_of(self.recorder, type_, node, node.name)
-        if type_.spec is None:
+        if isinstance(made, Array):
+            made.buffer.listed = True
+        elif type_.spec is None and not type_.unknown:
             node.meta["type"] = type_.meta
         return made
 
     def array(self) -> Any:
         """`np.array(list)`."""
         recorder = self.recorder
-        if self.tree != LEAF or self.types[0] is None:
+        if self.tree != LEAF or self.types[0] is None or self.types[0].unknown:
             return recorder.opaque(np.array, (self.handle,), {})
         found = self.types[0]
         spec = Spec((), np.dtype(found.kind)) if found.spec is None else found.spec
@@ -119,6 +199,17 @@ class GrownList(Items):
         sizes = [recorder.sizes.fresh("items"), *(recorder.sizes.fresh("size") if d is None else d for d in shape)]
         type_ = Spec(sizes, spec.dtype)
         return recorder.wrap(recorder.create(np.array, (self.handle,), {}, type_), type_)
+
+
+def _same_type(a: Type | None, b: Type | None) -> bool:
+    if a is None or b is None or a.unknown or b.unknown:
+        return (a is None, a is not None and a.unknown) == (b is None, b is not None and b.unknown)
+    if a.spec is None or b.spec is None:
+        return a.spec is b.spec and same_kind(a.kind, b.kind)
+    if a.spec.dtype != b.spec.dtype or len(a.spec.shape) != len(b.spec.shape):
+        return False
+    pairs = zip(a.spec.shape, b.spec.shape, strict=True)
+    return all(x is y or (x is not None and y is not None and same_shape((x,), (y,))) for x, y in pairs)
 
 
 def _project(recorder: Recorder, node: Any, tree: Any, parts: list[Any]) -> None:
@@ -168,6 +259,22 @@ class Lists:
         made = self.grown[id(value)] = GrownList(self.recorder, value, owner)
         value[:] = [Gone(self.recorder)]
         return made
+
+    def state(self) -> dict[int, int]:
+        """What is known of lists now; `outdated` says whether that has changed."""
+        return {key: made.version for key, made in self.grown.items()}
+
+    def outdated(self, state: dict[int, int], region: Region) -> bool:
+        """Whether a list that a region or one around it owns has grown, or holds other things, since then.
+
+        What a loop body did with it before is not what later iterations do.
+        """
+        around: Region | None = region
+        owners = set()
+        while around is not None:
+            owners.add(id(around))
+            around = around.parent
+        return any(state.get(key) != made.version for key, made in self.grown.items() if id(made.owner) in owners)
 
     def mark(self) -> int:
         return len(self.grown)

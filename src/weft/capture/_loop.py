@@ -26,6 +26,7 @@ from weft.ops import Spec
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
+LONGEST = 512  # no loop of more steps than this is written out where its body was to be captured
 UNROLLED = 8  # a loop of so many steps, known beforehand, is written out
 _ROUNDS = 12  # how often types may be widened: each round opens a size or widens a number
 
@@ -36,6 +37,8 @@ class Loop:
     Each pass of Python over its body is a plain step, or captures the body. A plain step after a `break` that a traced
     value decides is captured as one side of a branch.
     """
+
+    carry_class = Carry
 
     def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
         self.recorder = recorder
@@ -55,6 +58,8 @@ class Loop:
         self.body: Region | None = None
         self.watched: Watched | None = None
         self.restart = False
+        self.steps = 0
+        self.failure: Any = None  # what kept the loop from being captured
 
     def __iter__(self) -> Iterator[Any]:
         while not self.done and self._more():
@@ -74,7 +79,7 @@ class Loop:
             self.watched = Watched(self.recorder)
             names = (*self.site.names, *self.watched.names)
             site = replace(self.site, names=names, live=self.site.live | set(self.watched.names))
-            self.carry = Carry(self.recorder, site, (*self.values, *self.watched.start))
+            self.carry = self.carry_class(self.recorder, site, (*self.values, *self.watched.start))
         self.restart = False
         self.head = Region(self.recorder.region, virtual=True)
         self._open(self.head)
@@ -104,12 +109,13 @@ class Loop:
             self.restart = True
             return True
         if kind is not None and issubclass(kind, TraceError) and self.may_unroll:
-            self._give_up()
+            self._give_up(error)
             return True
         return ends_path(self.recorder, self.body, kind, error)
 
-    def _give_up(self) -> None:
+    def _give_up(self, error: Any) -> None:
         """Stop capturing the loop: run it step by step."""
+        self.failure = error
         self.capturing, self.given_up, self.carry = False, True, None
         self.recorder.refused = None
         if self.watched is not None:
@@ -139,10 +145,10 @@ class Loop:
             self.recorder.lists.go_back(self.grown)
             if self.rounds > _ROUNDS:
                 self.recorder.refuse(f"the types of the loop at line {self.site.line} change with every iteration")
-        except CaptureError:
+        except CaptureError as error:
             if not self.may_unroll:
                 raise
-            self._give_up()
+            self._give_up(error)
 
     def _start_again(self) -> None:
         """Capture the body once more, with places of objects that have turned out to be changed in it."""
@@ -153,6 +159,12 @@ class Loop:
 
     # Steps
 
+    def _count_step(self) -> None:
+        """Note a step that is written out; too many of them, and what kept the loop from being captured is raised."""
+        self.steps += 1
+        if self.steps > LONGEST and self.failure is not None:
+            raise self.failure
+
     def _begin_step(self) -> None:
         """A step that is only taken where no `break` has happened: one side of a branch."""
         names = (*self.site.names, "_weft_stop")
@@ -161,6 +173,7 @@ class Loop:
         self.branch = Branch(self.recorder, site, going, (*self.values, self.stopped))
 
     def _step(self, values: tuple[Any, ...], stop: Any) -> None:
+        self._count_step()
         branch = self.branch
         if branch is None:
             self.values, self.stopped = values, stop
@@ -273,6 +286,8 @@ class Loop:
 
     def result(self) -> tuple[Any, ...]:
         """The variables after the loop."""
+        if self.steps and not self.capturing:
+            self.recorder.written_out[self.site] = (self.steps, self.failure)
         return self.values
 
 

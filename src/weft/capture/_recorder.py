@@ -27,6 +27,7 @@ from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
 from weft.capture._views import VIEWS, Step, is_basic, lies_in_order, step_for_key
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
+from weft.graph._control import cond
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, unknown_sizes
 from weft.ops._op import op_of
@@ -86,6 +87,7 @@ class Recorder(Running, Refusals):
         self.named_sizes: dict[Any, Any] = {}
         self.rebound: dict[Any, set[str]] = {}  # loop → variables that it makes other arrays of
         self.mask_sizes: dict[Node, Any] = {}  # mask → how many elements it selects
+        self.written_out: dict[Any, tuple[int, Any]] = {}  # loop run step by step → how many steps, the error if any
 
     # Nodes
 
@@ -329,10 +331,11 @@ class Recorder(Running, Refusals):
     def read(self, array: Array) -> Node:
         """The node of what an array holds now."""
         region = self.region
-        node = region.read(array.buffer)
+        node = self._content(array.buffer)
         if not array.path:
             return node
-        cache = region.views.setdefault(array.buffer, {})
+        # What is one array or another changes with both, unnoticed.
+        cache = region.views.setdefault(array.buffer, {}) if array.buffer.choice is None else {}
         for n, step in enumerate(array.path, 1):
             prefix = array.path[:n]
             found = cache.get(prefix)
@@ -344,15 +347,48 @@ class Recorder(Running, Refusals):
     def store(self, array: Array, value: Node) -> None:
         """Write a whole array: what shares its memory changes too."""
         region, path = self.region, array.path
-        contents = [region.read(array.buffer)]
+        contents = [self._content(array.buffer)]
         for n in range(1, len(path)):
             contents.append(self.read(Array(self, array.buffer, path[:n], array.spec)))
         new = value
         for step, content in zip(reversed(path), reversed(contents), strict=False):
             new = step.put(self, content, new)
+        if array.buffer.choice is not None:
+            self._write_chosen(array.buffer, new)
+            return
         region.write(array.buffer, new)
         if path:
             region.views[array.buffer] = {path: value}
+
+    def choice(self, test: Any, a: Array, b: Array) -> Array:
+        """The array that is `a` where a condition is true, else `b`."""
+        spec = Spec(a.spec.shape, a.spec.dtype)
+        buffer = Buffer(spec, a.buffer.name, layout=False)
+        buffer.choice = (test, a, b)
+        return type(a)(self, buffer, (), spec)
+
+    def _content(self, buffer: Buffer) -> Node:
+        if buffer.choice is None:
+            return self.region.read(buffer)
+        test, a, b = buffer.choice
+        return self._either(test, a.node, b.node, buffer.spec)
+
+    def _write_chosen(self, buffer: Buffer, value: Node) -> None:
+        assert buffer.choice is not None
+        test, a, b = buffer.choice
+        old = b.node
+        self.store(a, self._either(test, value, a.node, a.spec))
+        self.store(b, self._either(test, old, value, b.spec))
+
+    def _either(self, test: Any, a: Node, b: Node, spec: Spec) -> Node:
+        graphs = [Graph(), Graph()]
+        for graph, place in zip(graphs, (0, 1), strict=True):
+            inputs = [graph.placeholder("a"), graph.placeholder("b")]
+            for node in inputs:
+                node.meta["type"] = spec
+            graph.output((inputs[place],))
+        made = self.create(cond, (test, *graphs, a, b), {}, (spec,))
+        return self.create(operator.getitem, (made, 0), {}, spec)
 
     def view(self, array: Array, step: Step, spec: Spec) -> Array:
         """An array that shares the memory of another."""

@@ -21,9 +21,10 @@ class Buffer:
     `target` is the placeholder or get_attr node of a buffer that belongs to the caller, None for one made here.
     `stale` says why it can no longer be read, where that is so. `maybe` names the buffers of which this may be one
     where a branch chose between them; those have it among their `shadows`. Neither may then be written any more.
+    `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
     """
 
-    __slots__ = ("__weakref__", "layout", "maybe", "name", "shadows", "spec", "stale", "target")
+    __slots__ = ("__weakref__", "choice", "layout", "maybe", "name", "shadows", "spec", "stale", "target")
 
     def __init__(self, spec: Spec, name: str, target: Node | None = None, layout: Any = None) -> None:
         self.spec = spec
@@ -32,6 +33,7 @@ class Buffer:
         self.layout = layout
         self.stale: str | None = None
         self.maybe: tuple[str, ...] = ()
+        self.choice: tuple[Any, Any, Any] | None = None
         self.shadows: list[Buffer] = []
 
 
@@ -87,6 +89,8 @@ class Region:
 
     def knows(self, buffer: Buffer) -> bool:
         """Whether the buffer exists here or in a region around."""
+        if buffer.choice is not None:
+            return all(self.knows(array.buffer) for array in buffer.choice[1:])
         region: Region | None = self
         while region is not None:
             if buffer in region.held:

@@ -110,6 +110,7 @@ class Running(SizeNodes):
         if known is None:
             converted = convert(function)
             hooks = self.hooks_for(converted.sites, function.__globals__)
+            hooks.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
             known = self.bound[function] = converted.bind(function, hooks)
         return known
 

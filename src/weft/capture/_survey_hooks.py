@@ -171,14 +171,15 @@ class SurveyBranch(Branch):
         recorder = self.recorder
         if recorder.strict:
             return super()._join()
-        for index, name in enumerate(self.site.names):
-            if name in self.site.live:
+        names = (*self.site.names, *self.watched.names)
+        for index, name in enumerate(names):
+            if name in self.site.live or index >= len(self.site.names):
                 self._check(index, name)
         try:
             return super()._join()
         except TraceError as error:
             recorder.note(error, _place(self.site))
-            return tuple(recorder.missing if name in self.site.live else Undefined(name) for name in self.site.names)
+            return tuple(recorder.missing if name in self.site.live else Undefined(name) for name in names)
 
     def _check(self, index: int, name: str) -> None:
         """Try to join a variable, and give up on it where that fails; what the try records is never used."""
@@ -196,10 +197,7 @@ class SurveyCarry(Carry):
     """The variables of a loop; one that changes its type is noted, and of unknown type from then on."""
 
     recorder: Surveyor
-
-    def __init__(self, loop: Any) -> None:
-        super().__init__(loop.recorder, loop.site, loop.values)
-        self.loop = loop
+    loop: Any = None
 
     def _disagree(self, name: str, before: Any, after: Any) -> Any:
         recorder = self.recorder
@@ -229,6 +227,7 @@ class _SurveyLoop:
     """What both kinds of loops do in a survey."""
 
     recorder: Surveyor
+    carry_class = SurveyCarry
     attempting = False
     noted = 0
 
@@ -240,9 +239,9 @@ class _SurveyLoop:
                 return  # further steps would run into the same
 
     def enter(self: Any) -> tuple[Any, ...]:
-        if self.capturing and self.carry is None:
-            self.carry = SurveyCarry(self)
         values: tuple[Any, ...] = super().enter()  # type: ignore[misc]  # a Loop
+        if self.carry is not None:
+            self.carry.loop = self
         return values
 
     def __enter__(self: Any) -> Any:
@@ -297,7 +296,5 @@ class SurveyWhile(_SurveyLoop, WhileLoop):
 def _place(site: Site) -> _where.Location:
     """Where a statement stands."""
     text = _where._line(site.file, site.line)
-    end = site.end_column if site.end_line == site.line else len(text.rstrip())
-    return _where.Location(
-        site.file, site.line, site.column + 1, site.line, end + 1, site.function, None, text.strip()
-    )
+    end = site.end_column if site.end_line == site.line else len(text.rstrip()) + 1
+    return _where.Location(site.file, site.line, site.column, site.line, end, site.function, None, text.strip())

@@ -1,0 +1,138 @@
+"""`explain`: what of a program can be captured, and all that cannot, at once.
+
+>>> import numpy as np, weft
+>>> def scaled(x):
+...     names = sorted(x, key=abs)
+...     with open("log.txt") as log:
+...         log.write(str(names))
+...     return x * 2
+>>> report = weft.explain(scaled, np.ones(3))
+>>> report.captured, [problem.reason for problem in report.problems][:1]
+(False, ['sorted() of traced values'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from weft import _where
+from weft.capture._captured import capture, original_function
+from weft.capture._compile import CompiledFunction, Entry
+from weft.capture._report import report
+from weft.capture._survey import Problem, Surveyor, place_of, problem_at
+from weft.errors import TraceError, WeftError
+from weft.graph import Graph
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What `explain` found out; it prints as text.
+
+    `problems` is everything that could not be captured, in the order of the program's lines. `graph` is the captured
+    program, None where there is none. Both are there where only sizes and numbers had to be fixed.
+    """
+
+    name: str
+    problems: list[Problem]
+    graph: Graph | None
+    details: str
+    stopped: str | None = None
+
+    @property
+    def captured(self) -> bool:
+        """Whether `weft.compile` captures the call."""
+        return self.graph is not None
+
+    def __str__(self) -> str:
+        count = f"{len(self.problems)} problem{'s' * (len(self.problems) != 1)}"
+        if not self.problems:
+            return f"{self.name} is captured: {self.details}"
+        if self.captured:
+            head = f"{self.name} is captured with its sizes and numbers fixed: {self.details}"
+            parts = [head, f"with open sizes and numbers: {count}"]
+        else:
+            parts = [f"{self.name} cannot be captured: {count}"]
+        parts += [_numbered(number, problem) for number, problem in enumerate(self.problems, 1)]
+        return "\n\n".join(parts if self.stopped is None else [*parts, self.stopped])
+
+
+def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+    """Capture a call as `weft.compile` does, without running it, and tell what was captured or what stands against it.
+
+    The arguments are those of a call, or a `weft.spec(shape, dtype)` in place of an array. All problems are found at
+    once: behind each the capture goes on with a value that it knows nothing of.
+    """
+    if isinstance(function, CompiledFunction):
+        function = function.__weft_original__
+    name = getattr(function, "__name__", None) or type(function).__name__
+    try:
+        entry = _entry(function, args, kwargs, dynamic=True)
+    except TraceError as error:
+        problems, stopped = _survey(function, args, kwargs, error)
+    except Exception as error:
+        place = place_of(error)
+        if place is None:
+            raise  # the arguments do not fit the function
+        return Explanation(name, [_raises(place, error)], None, "")
+    else:
+        return Explanation(name, [], entry.graph, "\n".join(report(entry)))
+    try:
+        entry = _entry(function, args, kwargs, dynamic=False)
+    except Exception:  # it is told of already, with open sizes
+        return Explanation(name, problems, None, "", stopped)
+    return Explanation(name, problems, entry.graph, "\n".join(report(entry)))
+
+
+def _entry(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dynamic: bool) -> Entry:
+    captured = capture(function, args, kwargs, branches=True, dynamic=dynamic, numbers=dynamic)
+    return Entry(captured, not dynamic)
+
+
+def _survey(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], first: TraceError
+) -> tuple[list[Problem], str | None]:
+    """All problems of a call, and what ended the search early; `first` is what any capture runs into."""
+    made: list[Surveyor] = []
+
+    def make(**options: Any) -> Surveyor:
+        made.append(Surveyor(**options))
+        return made[0]
+
+    stopped = None
+    try:
+        capture(function, args, kwargs, branches=True, dynamic=True, numbers=True, make=make)
+    except TraceError as error:
+        made[0].note(error, place_of(error) or _end_of(function))
+    except Exception as error:  # the program's own, or one that a missing value led to
+        place = place_of(error)
+        where = "" if place is None else f" at line {place.line}"
+        stopped = f"the search ended{where}: {type(error).__name__}: {error}"
+    recorder = made[0]
+    if not recorder.problems:
+        recorder.note(first, place_of(first) or _end_of(function))
+    return sorted(recorder.problems, key=lambda problem: (problem.file, problem.line, problem.column or 0)), stopped
+
+
+def _end_of(function: Any) -> _where.Location:
+    """Where a function returns: what is wrong with its result has no line of its own."""
+    code = original_function(function)[0].__code__
+    return _where.locate((code, _where.return_offset(code), None))
+
+
+def _raises(place: _where.Location, error: Exception) -> Problem:
+    message = error.message if isinstance(error, WeftError) else str(error)
+    return problem_at(
+        place,
+        f"the call raises {type(error).__name__} here: {message}",
+        "compiled, it runs as plain Python, and raises the same",
+    )
+
+
+def _numbered(number: int, problem: Problem) -> str:
+    first, *rest = str(problem).splitlines()
+    return "\n".join([f"{number}. {first}", *(f"   {line}" for line in rest)])
+
+
+__all__ = ["Explanation", "Problem", "explain"]
