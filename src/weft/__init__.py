@@ -31,11 +31,12 @@ from weft.random import bernoulli, manual_seed, multinomial, rand, rand_like, ra
 if _TYPE_CHECKING:
     from weft import data, optim, passes
     from weft.capture._compile import compile
+    from weft.capture._explain import explain
     from weft.capture._script import script
     from weft.capture._trace import trace
 else:
     # What not every program needs is imported when it is asked for.
-    _LATER = {"compile": "_compile", "script": "_script", "trace": "_trace"}
+    _LATER = {"compile": "_compile", "explain": "_explain", "script": "_script", "trace": "_trace"}
 
     def __getattr__(name: str) -> object:
         if name in ("data", "optim", "passes"):

@@ -33,16 +33,30 @@ def check_compiled(program: Program, dynamic: bool | None) -> None:
     """One compiled function for all makers' arguments, forth and back: a graph is never taken for others than its own."""
     expected = plain_outcomes(program)
     compiled = weft.compile(program.function, dynamic=dynamic)
+    plainly = runs_as_plain_python(compiled)
     for which in range(len(program.makers)):
         check(program, compiled, which, expected)
+        assert not plainly or expected[which].exception is not None, f"was not captured: {plainly[0]!r}"
+        plainly.clear()
     captured = compiled.cache_info().misses
     for which in reversed(range(len(program.makers))):
         check(program, compiled, which, expected)
-    raising = [outcome for outcome in expected if outcome.exception is not None]
-    if not raising:
-        assert compiled.cache_info().misses == captured, compiled.why_recompiled()
+    assert compiled.cache_info().misses == captured, compiled.why_recompiled()
     for entry in compiled._entries:
         entry.graph.lint()
+
+
+def runs_as_plain_python(compiled: Any) -> list[Any]:
+    """A list that notes each call that runs the function itself, with the reason."""
+    noted: list[Any] = []
+    run_plainly = compiled._plainly
+
+    def plainly(args: Any, kwargs: Any, error: Any) -> Any:
+        noted.append(error)
+        return run_plainly(args, kwargs, error)
+
+    compiled._plainly = plainly
+    return noted
 
 
 @each

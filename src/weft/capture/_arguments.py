@@ -95,16 +95,18 @@ def bind(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspec
 
 
 def placeholders(
-    recorder: Recorder, bound: inspect.BoundArguments, *, dynamic: bool, numbers: tuple[type, ...], given: set[str], held: int = 0
+    recorder: Recorder, bound: inspect.BoundArguments, *, dynamic: bool, numbers: tuple[type, ...], given: set[str], held: int | None = None
 ) -> Arguments:
     """Make the inputs of the graph. `numbers` are the types of Python's numbers that are inputs; others are fixed.
 
-    The first `held` parameters are fixed whole, whatever they hold.
+    Where the graph is called as the function is, inputs keep their defaults, and `held` says how many parameters are
+    bound to the function: they are fixed whole, whatever they hold.
     """
     made = Arguments()
     shared: dict[int, Any] = {}
     for position, (name, value) in enumerate(bound.arguments.items()):
-        leaves, tree = ([value], LEAF) if position < held else pytree.flatten(value, is_leaf=_is_leaf)
+        fixed = held is not None and position < held
+        leaves, tree = ([value], LEAF) if fixed else pytree.flatten(value, is_leaf=_is_leaf)
         made.names.append(name)
         made.trees.append(tree)
         made.kinds.append(bound.signature.parameters[name].kind)
@@ -113,9 +115,10 @@ def placeholders(
             one = Leaf(name, leaf)
             if isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
                 one.traced = shared[id(leaf)]
-            if position >= held and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
+            if not fixed and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
                 _input(recorder, one, label, dynamic=dynamic, numbers=numbers)
-                _default(one, tree, bound.signature.parameters[name].default)
+                if held is not None:
+                    _default(one, tree, bound.signature.parameters[name].default)
             if one.node is None:
                 one.traced = leaf
             elif isinstance(leaf, (np.ndarray, Tensor)):

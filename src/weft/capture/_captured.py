@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 import types
@@ -39,6 +40,9 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
         return original_function(original)
     if isinstance(function, types.FunctionType):
         return function, ()
+    if isinstance(function, functools.partial):
+        plain, held = original_function(function.func)
+        return plain, (*held, *function.args)
     call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
     if isinstance(call, types.FunctionType):
         return call, (function,)
@@ -46,6 +50,11 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
         f"{function!r} is no Python function: there is no source to capture",
         help="write a function that calls it",
     )
+
+
+def bound_keywords(function: Any) -> dict[str, Any]:
+    """The keyword arguments that a `functools.partial` holds."""
+    return {**bound_keywords(function.func), **function.keywords} if isinstance(function, functools.partial) else {}
 
 
 def capture(
@@ -66,7 +75,8 @@ def capture(
     `make` makes the recorder.
     """
     plain, held = original_function(function)
-    bound = bind(plain, (*held, *args), kwargs)
+    keywords = bound_keywords(function)
+    bound = bind(plain, (*held, *args), {**keywords, **kwargs})
     recorder = make(branches=branches, boundary=sys._getframe())
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
@@ -74,10 +84,9 @@ def capture(
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
     names = list(bound.signature.parameters)
     given = set(names) if not given_only else set(bound.signature.bind(*held, *args, **kwargs).arguments)
-    if held:
-        given.discard(names[0])
+    given -= {*names[: len(held)], *(keywords.keys() - kwargs.keys())}
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
-    bound_count = len(held) if given_only else 0
+    bound_count = len(held) if given_only else None
     made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count)
     call_args, call_kwargs = made.call()
     collecting = gc.isenabled()
@@ -93,8 +102,8 @@ def capture(
         if collecting:
             gc.enable()
     graph = recorder.root.graph
-    graph.signature = made.inputs(bound_count)
-    graph.eliminate_dead_code()
+    graph.signature = made.inputs(bound_count or 0)
+    graph._sweep(Node.is_impure)
     return Captured(graph, made, recorder)
 
 

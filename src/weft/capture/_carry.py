@@ -92,6 +92,7 @@ class Carry:
                 continue
             leaves = [self._symbol(part, region) if isinstance(part, Slot) else part for part in variable.parts]
             value = variable.tree.unflatten(leaves)
+            self.recorder.lists.stands_for(value, variable.start)
             if variable.flag is not None:
                 value = MaybeUnbound(variable.name, value, self._symbol(variable.flag, region))
             found.append(value)
@@ -102,7 +103,7 @@ class Carry:
             return Variable(name, Undefined(name), late=True)
         if isinstance(value, Undefined):
             return self._unassigned(name, value)
-        leaves, tree = pytree.flatten(value) if name not in self.whole else ([value], LEAF)
+        leaves, tree = self.recorder.lists.flatten(value) if name not in self.whole else ([value], LEAF)
         made = Variable(name, value, tree)
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, Tensor)):
@@ -112,6 +113,7 @@ class Carry:
                 found = Type(unknown=True)
             # As long as nothing else is known, an array stays the same one: `x += 1` changes it, and not what x is.
             same = found is None or (isinstance(leaf, Array) and name not in self.rebound)
+            same = same or (self.recorder.lists.get(leaf) is not None and name not in self.whole)
             made.parts.append(leaf if same else self._slot(name, leaf, found))
         return made
 
@@ -169,8 +171,9 @@ class Carry:
                 if variable.name in self.site.live:
                     self._disagree(variable.name, variable.start, value)
                 continue
-            leaves, tree = pytree.flatten(value) if variable.name not in self.whole else ([value], LEAF)
-            if tree != variable.tree:
+            whole = variable.name in self.whole
+            leaves, tree = ([value], LEAF) if whole else self.recorder.lists.flatten(value)
+            if tree != variable.tree or self._other_list(variable, leaves):
                 if self.recorder.untyped:
                     self.whole.add(variable.name)
                     again = True
@@ -182,6 +185,11 @@ class Carry:
             raise Again
         self._check_memory(slots, region, body)
         return slots
+
+    def _other_list(self, variable: Variable, leaves: list[Any]) -> bool:
+        """Whether a variable that was a list of the running graph has become something else."""
+        pairs = zip(variable.parts, leaves, strict=True)
+        return any(part is not leaf and self.recorder.lists.get(part) is not None for part, leaf in pairs)
 
     def _leaf(self, variable: Variable, k: int, part: Any, leaf: Any, slots: list[Slot]) -> bool:
         if not isinstance(part, Slot):

@@ -11,7 +11,8 @@ from weft import pytree
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._merge import describe, type_of, visible_sizes
-from weft.capture._values import Array, Scalar, Traced
+from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 
 if TYPE_CHECKING:
@@ -27,20 +28,40 @@ def collect(
     element: Callable[[Any], Any],
     condition: Callable[[Any], Any] | None,
 ) -> Any:
-    """`[element(item) for item in iterable if condition(item)]`."""
+    """`[element(item) for item in iterable if condition(item)]`; of pairs where `kind` is "dict"."""
     recorder = hooks.recorder
-    items = items_of(recorder, iterable) if isinstance(iterable, (Array, Items)) else None
-    if items is not None and items.traced and recorder.branches:
-        return _stacked(hooks, site, items, element, condition)
-    found = []
+    known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
+    items = items_of(recorder, iterable) if known else None
+    if items is not None and items.traced and recorder.branches and (recorder.untyped or kind not in _BY_HASH):
+        collected = _stacked(hooks, site, items, element, condition)
+        items.ended(False)
+        return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
+    found: list[Any] = []
     for item in iterable if items is None else items:
         kept = True if condition is None else condition(item)
         if isinstance(kept, Traced):
             kept = recorder.decide(kept)
         if kept:
             found.append(element(item))
+    if kind in _BY_HASH:
+        return _by_hash(recorder, kind, found)
     recorder.made(found)
     return iter(found) if kind == "generator" else found
+
+
+_BY_HASH: dict[str, Any] = {"dict": dict, "set": set}
+
+
+def _by_hash(recorder: Recorder, kind: str, found: list[Any]) -> Any:
+    """A dict of pairs, or a set; what is traced has no hash before the graph runs."""
+    keys = found if kind == "set" else [key for key, _ in found]
+    if any(map(is_opaque, keys)):
+        return recorder.opaque(_BY_HASH[kind], (found,), {})
+    if any(map(is_traced, keys)):
+        recorder.refuse(f"a {kind} by traced values", help="use an array, or np.unique")
+    made = _BY_HASH[kind](found)
+    recorder.made(made)
+    return made
 
 
 def _stacked(
@@ -48,7 +69,7 @@ def _stacked(
 ) -> Any:
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
     recorder, length = hooks.recorder, items.length
-    stack = Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
+    stack = None if recorder.untyped else Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
     if stack is None:
         found: list[Any] = []
         recorder.made(found)

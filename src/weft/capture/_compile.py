@@ -18,15 +18,16 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft.capture._captured import Captured, capture, original_function
+from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
 from weft.ops._op import op_of
-from weft.passes import optimize
+from weft.passes import PassManager
 
 _BACKENDS = ("numpy",)
 
@@ -46,9 +47,12 @@ class Entry:
         self.captured = captured
         self.graph = captured.graph
         self.static = static
-        self.graph.signature = None  # the guards take arguments apart
+        self.graph.signature = None  # the guards take arguments apart, and give all of them
+        for node in self.graph.nodes:
+            if node.op == "placeholder":
+                node.args = ()  # no default: in the code, inputs after it could be given by name only
         self.guards = Guards(captured)
-        self.report = optimize(captured.graph)
+        self.report = PassManager(restore=False).run(captured.graph)
         _call_numpy(captured.graph)
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
         self.run = self.guards.entry(type(self.module).forward.__get__(self.module))
@@ -68,6 +72,7 @@ class CompiledFunction:
         self._misses = 0
         self._hits = 0
         self._reasons: list[str] = []
+        self._ran_plainly: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._call = self._dispatcher()
 
@@ -105,7 +110,8 @@ class CompiledFunction:
         )
         exec(source, space)
         made = space[name]
-        return functools.partial(made, *self._held) if self._held else made
+        keywords = bound_keywords(self.__weft_original__)
+        return functools.partial(made, *self._held, **keywords) if self._held or keywords else made
 
     def _miss(self, values: tuple[Any, ...]) -> Any:
         """Capture the call, keep the graph, and run it."""
@@ -135,7 +141,8 @@ class CompiledFunction:
         except Exception as error:
             return None, error
         if failing:
-            self._reasons.append(failing[-1].says)
+            # Of several graphs the one that the call comes closest to, the latest of those.
+            self._reasons.append(max(reversed(failing), key=lambda condition: condition.reached).says)
         self._misses += 1
         self._entries.append(entry)
         self._runs = tuple(one.run for one in self._entries)
@@ -143,10 +150,12 @@ class CompiledFunction:
 
     def _plainly(self, args: list[Any], kwargs: dict[str, Any], error: Exception | None) -> Any:
         """Run the function itself: what the capture met, the call meets too."""
+        why = "arrays that share memory" if error is None else f"{type(error).__name__}: {error}"
+        self._ran_plainly[why] += 1
         return self._plain(*args, **kwargs)
 
     def _capture(self, args: list[Any], kwargs: dict[str, Any]) -> Entry:
-        ladder = {None: (True, False), True: (True,), False: (False,)}[self._dynamic]
+        ladder = {None: (True, False), True: (True,), False: (False, True)}[self._dynamic]
         first: TraceError | None = None
         for dynamic in ladder:
             try:
@@ -179,16 +188,22 @@ class CompiledFunction:
         return CacheInfo(self._hits, self._misses, len(self._entries))
 
     def why_recompiled(self) -> list[str]:
-        """For each capture after the first, the guard that did not hold."""
+        """For each capture after the first, what was different: `x has dtype float32, was float64`."""
         return list(self._reasons)
 
     def explain(self) -> str:
-        """What was captured, what each pass changed, and what the graph depends on."""
+        """What each graph holds and depends on, why it was captured, and which calls ran as plain Python."""
+        from weft.capture._report import report
+
         lines = []
         for number, entry in enumerate(self._entries, 1):
-            lines.append(f"graph {number} of {self._plain.__name__}: {len(list(entry.graph.nodes))} nodes")
-            lines += [f"  valid while {condition.says}" for condition in entry.guards.conditions]
-            lines += [f"  {line}" for line in str(entry.report).splitlines()]
+            fixed = ", with its sizes and numbers fixed" if entry.static else ""
+            first, *rest = report(entry)
+            lines.append(f"graph {number} of {self._plain.__name__}{fixed}: {first}")
+            lines += ["  captured because", f"    {self._reasons[number - 2]}"] if number > 1 else []
+            lines += rest
+        for why, count in self._ran_plainly.items():
+            lines.append(f"{count} call{'s' * (count > 1)} ran as plain Python: {why}")
         return "\n".join(lines) or f"{self._plain.__name__} was not called yet"
 
     def __repr__(self) -> str:
@@ -241,8 +256,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "numpy
 
     The result, the arrays it writes and the exceptions it raises are those of the plain call. A graph is kept for each
     combination of what it depends on: dtypes, ranks, sizes and numbers that decided something, globals read. With
-    `dynamic=True` sizes and numbers never count as fixed beforehand, with False always; by default they are fixed only
-    where the program cannot be captured otherwise.
+    `dynamic=True` sizes and numbers never count as fixed beforehand. With False they do, unless the program cannot be
+    captured so; by default they are fixed only where it cannot be captured otherwise.
     """
     if backend not in _BACKENDS:
         raise ValueError(f"compile: backend is one of {', '.join(_BACKENDS)}, got {backend!r}")

@@ -27,13 +27,14 @@ from weft.capture._convert_functions import Functions
 from weft.capture._convert_scope import Walker, is_builtin, resolve
 from weft.capture._convert_site import Site
 from weft.capture._convert_source import find
+from weft.capture._generators import Collecting
 from weft.errors import CaptureError
 
 __all__ = ["Converted", "Site", "convert", "is_converted"]
 
 _LOCK = threading.RLock()
 # By identity: code objects compare by content, and equal ones may come from different places.
-_CACHE: dict[int, tuple[weakref.ref[CodeType], Converted]] = {}
+_CACHE: dict[tuple[int, bool], tuple[weakref.ref[CodeType], Converted]] = {}
 _MADE: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
 
 # Attributes of functions in later versions of Python. Since 3.14 annotations are worked out when they are asked for,
@@ -78,13 +79,16 @@ class Converted:
         return made
 
 
-def convert(function: Callable[..., Any]) -> Converted:
-    """The converted form of a Python function, made once for its code."""
+def convert(function: Callable[..., Any], collect: bool = False) -> Converted:
+    """The converted form of a Python function, made once for its code.
+
+    With `collect`, of a generator function: one that gives the list of what it yields.
+    """
     if not isinstance(function, FunctionType):
         what = getattr(function, "__qualname__", None) or repr(function)
         raise CaptureError(f"{what} cannot be captured: it is not a Python function", help="mark it with weft.wrap")
     code = function.__code__
-    key = id(code)
+    key = (id(code), collect)
     with _LOCK:
         known = _CACHE.get(key)
         if known is not None and known[0]() is code:
@@ -93,7 +97,7 @@ def convert(function: Callable[..., Any]) -> Converted:
             # Python has warned already, when it compiled the program.
             warnings.simplefilter("ignore")
             try:
-                converted = _convert(function)
+                converted = _convert(function, collect)
             except (RecursionError, SyntaxError) as error:
                 where = f"{code.co_filename}:{code.co_firstlineno}"
                 why = f"{code.co_qualname} cannot be captured: it is nested too deeply ({error})"
@@ -105,12 +109,20 @@ def convert(function: Callable[..., Any]) -> Converted:
 def is_converted(function: Any) -> bool:
     """Whether the function is the result of a `bind`, or was defined inside one."""
     code = getattr(function, "__code__", None)
-    return code is not None and _MADE.get(id(code)) is code
+    return code is not None and is_converted_code(code)
 
 
-def _convert(function: FunctionType) -> Converted:
+def is_converted_code(code: CodeType) -> bool:
+    """Whether the code was made by a conversion."""
+    return _MADE.get(id(code)) is code
+
+
+def _convert(function: FunctionType, collect: bool) -> Converted:
     code = function.__code__
     node, lines = find(function)
+    if collect:
+        assert isinstance(node, ast.FunctionDef)
+        Collecting(function.__name__).function(node)
     _WalrusTests().visit(node)
     walker = Walker(enclosing_class(code.co_qualname))
     if isinstance(node, ast.Lambda):

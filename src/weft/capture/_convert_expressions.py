@@ -61,8 +61,9 @@ class Expressions:
             ast.JoinedStr: self._joined,
             ast.ListComp: self._comprehension,
             ast.GeneratorExp: self._comprehension,
-            ast.SetComp: self._native_comprehension,
-            ast.DictComp: self._native_comprehension,
+            ast.Dict: self._dict,
+            ast.SetComp: self._comprehension,
+            ast.DictComp: self._comprehension,
         }
         if sys.version_info >= (3, 14):
             self.table[ast.Interpolation] = self._interpolation
@@ -248,25 +249,54 @@ class Expressions:
         conversion = constant(node, chr(node.conversion) if node.conversion >= 0 else None)
         return put(ast.Tuple([self.expr(node.value), conversion, put(ast.Tuple(spec, LOAD), node)], LOAD), node)
 
+    def _dict(self, node: ast.Dict) -> ast.expr:
+        """A dict; one that others are unpacked into, as those dicts."""
+        if all(key is not None for key in node.keys):
+            whole: ast.expr = self._parts(node)
+            return whole
+        parts: list[ast.expr] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                parts.append(self.expr(value))
+                continue
+            if not parts or not hasattr(parts[-1], "weft_piece"):
+                parts.append(put(ast.Dict([], []), node))
+                parts[-1].weft_piece = True  # type: ignore[attr-defined]  # an attribute of our own
+            parts[-1].keys.append(self.expr(key))  # type: ignore[attr-defined]  # a Dict
+            parts[-1].values.append(self.expr(value))  # type: ignore[attr-defined]  # a Dict
+        return hook(node, "merged", *parts)
+
     def _comprehension(self, node: Any) -> ast.expr:
         generator = node.generators[0]
         names = _names(generator.target)
-        whole = isinstance(generator.target, ast.Name) or (names is not None and not generator.ifs)
-        if len(node.generators) > 1 or node.weft_native or not whole:
+        if len(node.generators) > 1 or node.weft_native or names is None:
             return self._native_comprehension(node)
-        kind = "list" if isinstance(node, ast.ListComp) else "generator"
         site, iterable = self.site("comprehension", node), self.expr(generator.iter)
         kept = self._enter(node)
         self.thunks += 1
-        element = self._of_target(generator.target, self.expr(node.elt), node.elt)
+        if generator.ifs and not isinstance(generator.target, ast.Name):
+            iterable, generator.target = self._flattened(site, iterable, generator.target)
+        if isinstance(node, ast.DictComp):
+            body = put(ast.Tuple([self.expr(node.key), self.expr(node.value)], LOAD), node.key)
+        else:
+            body = self.expr(node.elt)
+        element = self._of_target(generator.target, body, body)
         condition: ast.expr = constant(node, None)
         if generator.ifs:
             tests, place = generator.ifs, generator.ifs[0]
             test = tests[0] if len(tests) == 1 else put(ast.BoolOp(ast.And(), tests), place)
-            condition = function(place, self.expr(test), generator.target.id)
+            condition = self._of_target(generator.target, self.expr(test), place)
         self.thunks -= 1
         self._exit(kept)
-        return hook(node, "comprehension", site, constant(node, kind), iterable, element, condition)
+        return hook(node, "comprehension", site, constant(node, _KINDS[type(node)]), iterable, element, condition)
+
+    def _flattened(self, site: ast.expr, iterable: ast.expr, target: Any) -> tuple[ast.expr, ast.expr]:
+        """The items unpacked, once, into plain tuples; and the target that takes one of those."""
+        names = [each.id for each in ast.walk(target) if isinstance(each, ast.Name)]
+        whole = self._of_target(target, put(ast.Tuple([load(target, name) for name in names], LOAD), target), target)
+        kind, nothing = constant(target, "generator"), constant(target, None)
+        unpacked = hook(iterable, "comprehension", site, kind, iterable, whole, nothing)
+        return unpacked, put(ast.Tuple([put(ast.Name(name, STORE), target) for name in names], STORE), target)
 
     def _enter(self, node: Any) -> tuple[Any, ...]:
         kept = (self.scope, self.late, self.foreign)
@@ -322,6 +352,9 @@ class Expressions:
         self.no_walrus = no_walrus
         whole: ast.expr = node
         return whole
+
+
+_KINDS = {ast.ListComp: "list", ast.GeneratorExp: "generator", ast.SetComp: "set", ast.DictComp: "dict"}
 
 
 def _names(target: Any) -> set[str] | None:

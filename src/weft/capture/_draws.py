@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 _MAKERS = frozenset({np.random.default_rng, np.random.RandomState, np.random.Generator})
 _GENERATORS = (np.random.Generator, np.random.RandomState)
+_SEEDED = frozenset({np.random.default_rng, np.random.RandomState})  # which need no argument
 _IN_PLACE = frozenset({"shuffle"})
 
 
 @has_side_effect
 def draw(generator: Any, method: str, *args: Any, **kwargs: Any) -> Any:
-    """Random numbers from a generator of NumPy's: `generator.method(*args, **kwargs)`."""
-    return getattr(generator, method)(*args, **kwargs)
+    """Random numbers from a generator of NumPy's, None for its own: `generator.method(*args, **kwargs)`."""
+    return getattr(np.random if generator is None else generator, method)(*args, **kwargs)
 
 
 @has_side_effect
@@ -37,7 +38,7 @@ def make_generator(maker: Any, *args: Any, **kwargs: Any) -> Any:
 def shuffled(generator: Any, array: Any, **kwargs: Any) -> Any:
     """A copy of an array after `generator.shuffle(array)`."""
     result = np.array(array)
-    generator.shuffle(result, **kwargs)
+    (np.random if generator is None else generator).shuffle(result, **kwargs)
     return result
 
 
@@ -54,11 +55,27 @@ def run_draw(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...
     """A draw of the captured program."""
     if function in _MAKERS:
         node = recorder.create(make_generator, (function, *args), kwargs, None)
+        if is_opaque((args, kwargs)):
+            return Opaque(recorder, node, function() if function in _SEEDED else np.random.default_rng())
         sample = Samples()
         return Opaque(recorder, node, function(*sample.of(args), **sample.of(kwargs)))
-    if not isinstance(owner, _GENERATORS):
-        owner = np.random.mtrand._rand  # type: ignore[attr-defined]  # the generator behind np.random.rand and its kin
-    return _drawn(recorder, owner, copy.deepcopy(owner), function.__name__, args, kwargs)
+    own = np.random.mtrand._rand  # the generator behind np.random.rand and its kin
+    if not isinstance(owner, _GENERATORS) or owner is own:
+        return _drawn(recorder, None, copy.deepcopy(own), function.__name__, args, kwargs)
+    generator = _from_outside(recorder, owner)
+    return _drawn(recorder, generator, generator.example, function.__name__, args, kwargs)
+
+
+def _from_outside(recorder: Recorder, owner: Any) -> Opaque:
+    """A generator that the program closes over: the graph draws from the very same."""
+    graph = recorder.root.graph
+    path = next((path for path, value in graph.constants.items() if value is owner), None)
+    if path is None:
+        path = f"_generator{len(graph.constants)}"
+        graph.constants[path] = owner
+    node = graph.create_node("get_attr", path, (), {})
+    node._position = recorder.position()
+    return Opaque(recorder, node, copy.deepcopy(owner))
 
 
 def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: Any, kwargs: Any) -> Any:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,8 @@ from weft import _where
 from weft.capture._captured import capture, original_function
 from weft.capture._compile import CompiledFunction, Entry
 from weft.capture._report import report
-from weft.capture._survey import Problem, Surveyor, place_of, problem_at
-from weft.errors import TraceError, WeftError
+from weft.capture._survey import Problem, Surveyor, place_of, problem_at, raised
+from weft.errors import TraceError
 from weft.graph import Graph
 
 
@@ -67,15 +68,13 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if isinstance(function, CompiledFunction):
         function = function.__weft_original__
     name = getattr(function, "__name__", None) or type(function).__name__
+    plain = original_function(function)[0]
+    if inspect.isgeneratorfunction(plain):
+        return Explanation(name, [_generator(plain)], None, "")
     try:
         entry = _entry(function, args, kwargs, dynamic=True)
-    except TraceError as error:
-        problems, stopped = _survey(function, args, kwargs, error)
     except Exception as error:
-        place = place_of(error)
-        if place is None:
-            raise  # the arguments do not fit the function
-        return Explanation(name, [_raises(place, error)], None, "")
+        problems, stopped = _survey(function, args, kwargs, error)
     else:
         return Explanation(name, [], entry.graph, "\n".join(report(entry)))
     try:
@@ -91,7 +90,7 @@ def _entry(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dyna
 
 
 def _survey(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], first: TraceError
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], first: Exception
 ) -> tuple[list[Problem], str | None]:
     """All problems of a call, and what ended the search early; `first` is what any capture runs into."""
     made: list[Surveyor] = []
@@ -106,12 +105,16 @@ def _survey(
     except TraceError as error:
         made[0].note(error, place_of(error) or _end_of(function))
     except Exception as error:  # the program's own, or one that a missing value led to
+        if not made:
+            raise  # the arguments do not fit the function
         place = place_of(error)
-        where = "" if place is None else f" at line {place.line}"
-        stopped = f"the search ended{where}: {type(error).__name__}: {error}"
+        if place is not None:  # else it is over the graph, which nobody is to use
+            stopped = f"the search ended at line {place.line}: {type(error).__name__}: {error}"
     recorder = made[0]
     if not recorder.problems:
-        recorder.note(first, place_of(first) or _end_of(function))
+        problem = first if isinstance(first, TraceError) else raised(first)
+        recorder.note(problem, place_of(first) or _end_of(function))
+        stopped = None
     return sorted(recorder.problems, key=lambda problem: (problem.file, problem.line, problem.column or 0)), stopped
 
 
@@ -121,13 +124,10 @@ def _end_of(function: Any) -> _where.Location:
     return _where.locate((code, _where.return_offset(code), None))
 
 
-def _raises(place: _where.Location, error: Exception) -> Problem:
-    message = error.message if isinstance(error, WeftError) else str(error)
-    return problem_at(
-        place,
-        f"the call raises {type(error).__name__} here: {message}",
-        "compiled, it runs as plain Python, and raises the same",
-    )
+def _generator(plain: Any) -> Problem:
+    reason = f"{plain.__name__} is a generator: it gives its values one by one, a graph gives its result at once"
+    place = _where.locate((plain.__code__, 0, None))
+    return problem_at(place, reason, "write the values into an array and return it")
 
 
 def _numbered(number: int, problem: Problem) -> str:

@@ -70,6 +70,12 @@ def _columns(recorder: Recorder, key: Any) -> Any:
     return recorder.numpy.function(np.column_stack, (parts,), {})
 
 
+def grid_of(name: str, key: Any) -> Any:
+    """`np.mgrid[key]`, or another of its kin by name."""
+    return getattr(np, name)[key]
+
+
+NAMES = {id(getattr(np, name)): name for name in ("mgrid", "ogrid", "r_", "c_")}
 GRIDS: dict[int, Callable[..., Any]] = {
     id(np.mgrid): _mgrid,
     id(np.ogrid): _ogrid,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,22 @@ MISS: Any = object()
 class Condition:
     """One guard: an expression over the names of `Guards.space` and the entry's own, and what it says to a person.
 
-    `plain` where a call that only fails here cannot be captured either and runs as the function itself.
+    `plain` where a call that only fails here cannot be captured either and runs as the function itself. `basic` where
+    it says no more than the type of an input does. `told` says what a call that fails here is like: the words before
+    and after the present value, which the expression `now` gives.
     """
 
     text: str
     says: str
     plain: bool = False
+    basic: bool = False
+    now: str = "None"
+    told: tuple[str, ...] = ()
+    reached: int = 0  # where it has failed, how many steps came before it
+
+    def failed(self, now: Any) -> str:
+        """What a call is like that does not meet it."""
+        return _short(now, str).join(self.told) if self.told else f"no longer: {self.says}"
 
 
 class Guards:
@@ -69,8 +79,8 @@ class Guards:
         self.space[name] = value
         return name
 
-    def require(self, text: str, says: str, *, plain: bool = False) -> None:
-        self.steps.append(Condition(text, says, plain))
+    def require(self, text: str, says: str, **known: Any) -> None:
+        self.steps.append(Condition(text, says, **known))
 
     def variable(self, text: str) -> str:
         """A variable of the entry, set to the value of an expression."""
@@ -95,7 +105,9 @@ class Guards:
         if tree.kind in (tuple, list, dict):
             kept = tree.context if tree.kind is dict else len(tree.children)
             test = f"(*{text},) == {self.bound(kept, 'keys')}" if tree.kind is dict else f"len({text}) == {kept}"
-            self.require(f"type({text}) is {tree.kind.__name__} and {test}", f"the structure of {label} is the same")
+            told = (f"the structure of {label} is another",)
+            says = f"the structure of {label} is the same"
+            self.require(f"type({text}) is {tree.kind.__name__} and {test}", says, told=told)
             children = [f"v{next(self._variables)}" for _ in tree.children]
             if children:
                 values = f"{text}.values()" if tree.kind is dict else text
@@ -112,27 +124,45 @@ class Guards:
     def _leaf(self, text: str, label: str, leaf: Any) -> None:
         value, node = leaf.value, leaf.node
         if node is None:
-            self._unchanged(text, snapshot(value), f"{label} is {_short(value)}")
+            self._unchanged(text, snapshot(value), label, value, basic=True)
             return
         self.names[node], self.labels[node] = text, label
         if isinstance(value, (np.ndarray, Tensor)):
             kind = "ndarray" if isinstance(value, np.ndarray) else "Tensor"
             if type(value) not in (np.ndarray, Tensor):
                 kind = self.bound(type(value), "kind")
-            self.require(f"type({text}) is {kind}", f"{label} is a {type(value).__name__}")
-            dtype = self.bound(value.dtype, "dtype")
-            self.require(f"({text}.dtype is {dtype} or {text}.dtype == {dtype})", f"{label} has dtype {value.dtype}")
-            self.require(f"{text}.ndim == {value.ndim}", f"{label} has {value.ndim} dimensions")
+            self._class(text, label, value, kind)
+            dtype, ndim = self.bound(value.dtype, "dtype"), value.ndim
+            self._compare(
+                f"({text}.dtype is {dtype} or {text}.dtype == {dtype})",
+                f"{label} has dtype ",
+                f"{text}.dtype",
+                str(value.dtype),
+                basic=True,
+            )
+            self._compare(f"{text}.ndim == {ndim}", f"ndim of {label} is ", f"{text}.ndim", str(ndim), basic=True)
             for axis, dim in enumerate(node.meta["type"].shape):
                 if not isinstance(dim, Dim):
-                    self.require(f"{text}.shape[{axis}] == {dim}", f"size {axis} of {label} is {dim}")
+                    size = f"{text}.shape[{axis}]"
+                    self._compare(f"{size} == {dim}", f"size {axis} of {label} is ", size, str(dim), basic=True)
             if isinstance(value, np.ndarray) and node.name in self.captured.recorder.layouts:
                 if value.flags.c_contiguous:
-                    self.require(f"{text}.flags.c_contiguous", f"{label} lies in order")
+                    told = (f"{label} has strides ", ", lay in order")
+                    says = f"{label} lies in order"
+                    self.require(f"{text}.flags.c_contiguous", says, now=f"{text}.strides", told=told)
                 else:
-                    self.require(f"{text}.strides == {value.strides}", f"{label} has strides {value.strides}")
+                    strides = f"{text}.strides"
+                    self._compare(f"{strides} == {value.strides}", f"{label} has strides ", strides, f"{value.strides}")
             return
-        self.require(f"type({text}) is {self.bound(type(value), 'kind')}", f"{label} is a {type(value).__name__}")
+        self._class(text, label, value, self.bound(type(value), "kind"))
+
+    def _class(self, text: str, label: str, value: Any, kind: str) -> None:
+        now, was = f"type({text}).__name__", type(value).__name__
+        self._compare(f"type({text}) is {kind}", f"the class of {label} is ", now, was, basic=True)
+
+    def _compare(self, text: str, words: str, now: str, was: str, basic: bool = False) -> None:
+        """A guard on something that has a value: `words` come before it."""
+        self.require(text, f"{words}{was}", now=now, told=(words, f", was {was}"), basic=basic)
 
     def _sizes(self) -> None:
         for guard in self.captured.recorder.sizes.guards:
@@ -141,8 +171,21 @@ class Guards:
                 continue
             text = f"({sides[0]} {guard.relation} {sides[1]})"
             said = [side.expression() if isinstance(side, Dim) else str(side) for side in (guard.left, guard.right)]
-            says = f"{said[0]} {guard.relation} {said[1]} is {guard.outcome}"
-            self.require(text if guard.outcome else f"not {text}", says)
+            what = f"{said[0]} {guard.relation} {said[1]}"
+            says, told = (what, " no longer holds") if guard.outcome else (f"not {what}", " holds now")
+            now = self._atoms(guard.left, guard.right)
+            test = text if guard.outcome else f"not {text}"
+            self.require(test, says, now=now, told=("", f": {what}{told}"))
+
+    def _atoms(self, *dims: Any) -> str:
+        """An expression for a text that tells what the sizes in some are, and what they were."""
+        atoms = {atom: None for dim in dims if isinstance(dim, Dim) for atom in dim.atoms()}
+        parts = []
+        for atom in atoms:
+            kind, node, *axis = atom.source
+            text = self.names[node] if kind == "node" else f"{self.names[node]}.shape[{axis[0]}]"
+            parts.append(f"f'{atom.name} is {{{text}}}, was {atom.hint}'")
+        return f"', '.join([{', '.join(parts)}])"
 
     def _dim(self, dim: Any) -> str | None:
         if not isinstance(dim, Dim):
@@ -160,7 +203,8 @@ class Guards:
         for node, (hint, _) in self.captured.recorder.value_guards.items():
             text = self._expression(node)
             was = self.bound(hint, "value")
-            self.require(f"{text} == {was}", f"{node.name} is {hint!r}")
+            label = self.labels.get(node, node.name)
+            self._compare(f"{text} == {was}", f"{label} is ", f"repr({text})", repr(hint))
 
     def _expression(self, node: Any) -> str:
         if not isinstance(node, Node):
@@ -177,32 +221,37 @@ class Guards:
                 continue
             holder = self.bound(space, "space")
             text = f"{holder}.cell_contents" if isinstance(space, types.CellType) else f"{holder}.get({name!r}, MISS)"
-            self._unchanged(text, was, f"{name} is the same")
+            self._unchanged(text, was, name, snapshot_value(was))
         for owner, name, was in reads.attributes.values():
             holder = self.bound(owner, "owner")
             get = self.bound(getattr, "getattr")
-            says = f".{name} of a {type(owner).__name__} is the same"
-            self._unchanged(f"{get}({holder}, {name!r}, MISS)", was, says)
+            label = f".{name} of a {type(owner).__name__}"
+            self._unchanged(f"{get}({holder}, {name!r}, MISS)", was, label, snapshot_value(was))
 
-    def _unchanged(self, text: str, was: Any, says: str) -> None:
+    def _unchanged(self, text: str, was: Any, label: str, value: Any, basic: bool = False) -> None:
         """A value is as its snapshot says; told without a call where that is as good."""
+        words, now, shown = f"{label} is ", f"repr({text})", _short(value)
         if was[0] == "same":
-            self.require(f"{text} is {self.bound(was[1], 'was')}", says)
+            says, told = f"{label} is the same object", (f"{label} is another object",)
+            self.require(f"{text} is {self.bound(was[1], 'was')}", says, told=told, basic=basic)
         elif was[0] == "data" and was[1] in (bool, type(None)):
-            self.require(f"{text} is {was[2]}", says)
+            self._compare(f"{text} is {was[2]}", words, now, shown, basic)
         elif was[0] == "data" and was[1] in (int, str):
             held = self.variable(text)
-            self.require(f"type({held}) is {was[1].__name__} and {held} == {self.bound(was[2], 'was')}", says)
+            test = f"type({held}) is {was[1].__name__} and {held} == {self.bound(was[2], 'was')}"
+            self._compare(test, words, f"repr({held})", shown, basic)
         elif was[0] == "data" and was[1] is float and math.isfinite(number := float(was[2])) and number:
             held = self.variable(text)
-            self.require(f"type({held}) is float and {held} == {self.bound(number, 'was')}", says)
+            test = f"type({held}) is float and {held} == {self.bound(number, 'was')}"
+            self._compare(test, words, f"repr({held})", shown, basic)
         else:
-            self.require(f"unchanged({text}, {self.bound(was, 'was')})", says)
+            self._compare(f"unchanged({text}, {self.bound(was, 'was')})", words, now, shown, basic)
 
     def _sharing(self) -> None:
         """Arrays that are one and the same stay so; where any is written, others share no memory with it."""
         written = {target for target, _ in self.captured.graph.output_node().kwargs.get("writes", ())}
         if not written:
+            self._one_array()
             return
         seen: list[_Memory] = []
         for one in self._memories():
@@ -210,6 +259,18 @@ class Guards:
                 if one.node in written or other.node in written or (one.value is other.value and not one.outside):
                     self._apart(one, other)
             seen.append(one)
+
+    def _one_array(self) -> None:
+        """An array given twice was captured as the one array it is; and the program may have asked with `is`."""
+        leaves = [leaf for leaf in self.captured.arguments.leaves if leaf.node is not None]
+        arrays = [leaf for leaf in leaves if isinstance(leaf.value, (np.ndarray, Tensor))]
+        for one, other in itertools.combinations(arrays, 2):
+            same = one.value is other.value
+            if same or self.captured.recorder.asked_identity:
+                equal = "is" if same else "is not"
+                who = f"{self.labels[one.node]} and {self.labels[other.node]}"
+                text = f"{self.names[one.node]} {equal} {self.names[other.node]}"
+                self.require(text, f"{who} {equal.replace('is', 'are')} one array")
 
     def _apart(self, one: _Memory, other: _Memory) -> None:
         who = f"{other.label} and {one.label}"
@@ -256,16 +317,21 @@ class Guards:
         return self._function("entry", [*lines, f"return run({', '.join(self.names.values())})"])
 
     def failing(self, values: tuple[Any, ...]) -> Condition | None:
-        """The first guard that does not hold of a call; None where all hold."""
+        """The first guard that does not hold of a call, and what it says of that call; None where all hold."""
         if self._teller is None:
             lines = []
             for number, step in enumerate(self.steps):
-                lines += [step] if isinstance(step, str) else [f"if not ({step.text}):", f"    return {number}"]
+                if isinstance(step, str):
+                    lines.append(step)
+                else:
+                    lines += [f"if not ({step.text}):", f"    return {number}, {step.now}"]
             self._teller = self._function("failing", [*lines, "return None"])
-        number = self._teller(*values)
-        found = None if number is None else self.steps[number]
-        assert not isinstance(found, str)
-        return found
+        failed = self._teller(*values)
+        if failed is None:
+            return None
+        found = self.steps[failed[0]]
+        assert isinstance(found, Condition)
+        return replace(found, says=found.failed(failed[1]), reached=failed[0])
 
     def _function(self, name: str, lines: list[str]) -> Any:
         parameters = ", ".join(f"p{number}" for number in range(len(self.captured.arguments.names)))
@@ -299,6 +365,24 @@ def _share(a: Any, b: Any) -> bool:
     return bool(np.may_share_memory(first, second))
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
+def snapshot_value(was: Any) -> Any:
+    """The value that a snapshot was taken of, as far as it is shown."""
+    if was[0] == "data":
+        return _Shown(was[2]) if isinstance(was[2], str) and was[1] is not str else was[2]
+    if was[0] == "items":
+        return was[1](snapshot_value(part) for part in was[2])
+    if was[0] == "dict":
+        return {key: snapshot_value(part) for key, part in was[1]}
+    return was[1]
+
+
+class _Shown(str):
+    """A text that shows without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _short(value: Any, show: Any = repr) -> str:
+    text = show(value)
     return text if len(text) < 40 else f"{text[:37]}..."

@@ -17,6 +17,7 @@ from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items
+from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._opaque import Opaque
@@ -38,6 +39,8 @@ _CHANGING: dict[Any, set[str]] = {
 class Hooks(PlainHooks):
     """The hooks of one function in one capture."""
 
+    branch_class = Branch
+
     def __init__(self, recorder: Recorder, sites: tuple[Site, ...], space: dict[str, Any]) -> None:
         self.recorder = recorder
         self.sites = sites
@@ -47,13 +50,14 @@ class Hooks(PlainHooks):
     # Control flow
 
     def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Iterable[Any]:
+        test = self._tested(test)
         if not isinstance(test, Traced):
             return _SIDES[bool(test)]
         recorder, place = self.recorder, self.sites[site]
         if recorder.goes_by(test) or not recorder.branches:
             return _SIDES[recorder.decide(test)]
         self._no_yield(place)
-        return Branch(recorder, place, recorder.truth(test), values)
+        return self.branch_class(recorder, place, recorder.truth(test), values)
 
     def while_(self, site: int, values: tuple[Any, ...]) -> Any:
         return WhileLoop(self.recorder, self.sites[site], values)
@@ -67,10 +71,17 @@ class Hooks(PlainHooks):
                 f"a `yield` under a traced condition (line {site.line})", help="collect into an array instead"
             )
 
+    def _tested(self, value: Any) -> Any:
+        """What a test of a value goes by: of a list of the running graph, whether it has elements."""
+        grown = self.recorder.lists.get(value)
+        return value if grown is None else grown.filled
+
     def truth(self, site: int, value: Any) -> bool:
+        value = self._tested(value)
         return self.recorder.decide(value) if isinstance(value, Traced) else bool(value)
 
     def if_expression(self, site: int, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        test = self._tested(test)
         if not isinstance(test, Traced):
             return body() if test else orelse()
         recorder = self.recorder
@@ -78,7 +89,7 @@ class Hooks(PlainHooks):
             return body() if recorder.decide(test) else orelse()
         value: Any = Undefined("_weft_value")
         place = replace(self.sites[site], names=("_weft_value",), live=frozenset({"_weft_value"}))
-        for side in Branch(recorder, place, recorder.truth(test), (value,)):
+        for side in self.branch_class(recorder, place, recorder.truth(test), (value,)):
             with side:
                 value = body() if side.taken else orelse()
             (value,) = side.leave((value,))
@@ -86,6 +97,7 @@ class Hooks(PlainHooks):
 
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
+            value = self._tested(value)
             if isinstance(value, Traced):
                 following = lambda: self.and_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
                 return self._short(site, value, following, keep=False)
@@ -96,6 +108,11 @@ class Hooks(PlainHooks):
 
     def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
+            if self.recorder.lists.get(value) is not None:
+                self.recorder.refuse(
+                    "a list that changes under a traced condition, as an operand of `or`",
+                    help="test its length: len(items) > 0 or ...",
+                )
             if isinstance(value, Traced):
                 following = lambda: self.or_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
                 return self._short(site, value, following, keep=True)
@@ -116,9 +133,13 @@ class Hooks(PlainHooks):
         return self.if_expression(site, value, *sides)
 
     def not_(self, value: Any) -> Any:
+        value = self._tested(value)
         return self.recorder.negation(value) if isinstance(value, Traced) else not value
 
     def contains(self, item: Any, container: Any) -> Any:
+        grown = self.recorder.lists.get(container)
+        if grown is not None:
+            return grown.holds(item)
         return self.recorder.python.contains(item, container)
 
     def not_contains(self, item: Any, container: Any) -> Any:
@@ -127,12 +148,14 @@ class Hooks(PlainHooks):
     def is_(self, left: Any, right: Any) -> Any:
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             return self.recorder.opaque(operator.is_, (left, right), {})
+        if isinstance(left, Array) and isinstance(right, Array):
+            self.recorder.asked_identity = True
         return left is right
 
     def is_not(self, left: Any, right: Any) -> Any:
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             return self.recorder.opaque(operator.is_not, (left, right), {})
-        return left is not right
+        return not self.is_(left, right)
 
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         (op, operand), *others = rest
@@ -155,6 +178,7 @@ class Hooks(PlainHooks):
     # Statements that end or test
 
     def assert_(self, site: int, condition: Any, message: Callable[[], Any] | None) -> None:
+        condition = self._tested(condition)
         if not isinstance(condition, Traced):
             super().assert_(site, condition, message)  # noqa: PT009  # the hook of an `assert`, no test's
             return
@@ -180,6 +204,11 @@ class Hooks(PlainHooks):
         from weft.capture._contexts import captured_context
 
         return captured_context(self, manager)
+
+    def merged(self, *parts: Any) -> Any:
+        if not any(isinstance(part, Opaque) for part in parts):
+            return super().merged(*parts)
+        return self.recorder.opaque(merge, parts, {})
 
     def fstring(self, *parts: Any) -> Any:
         from weft.capture._text import captured_text, has_traced
@@ -326,26 +355,45 @@ class Hooks(PlainHooks):
         self.setitem(target, key, new)
 
     def delitem(self, target: Any, key: Any) -> None:
+        if isinstance(target, Opaque):
+            self.recorder.create(operator.delitem, (target, key), {}, None)
+            return
         if isinstance(target, Traced):
             raise ValueError("cannot delete array elements")
+        grown = self._grown(target)
+        if grown is not None:
+            grown.delete(key)
+            return
         self._change(target, "del")
         del target[key]
 
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
         if isinstance(value, Array) and not starred and value.spec.shape:
             value = self.recorder.unpacked(value, before)
+        elif self.recorder.lists.get(value) is not None:
+            value = self.recorder.unpacked_unknown(self.recorder.lists.get(value), before, after, starred)
         elif isinstance(value, Opaque):
             value = self.recorder.unpacked_unknown(value, before, after, starred)
         return super().unpack(value, before, after, starred)
 
     def iterate(self, iterable: Any) -> Any:
-        return iterable
+        recorder = self.recorder
+        grown = recorder.lists.get(iterable)
+        items = iterable if grown is None else grown
+        length = items.length if isinstance(items, Items) and items.traced else None
+        if isinstance(items, Opaque) or (length is not None and not recorder.can_decide(length)):
+            recorder.refuse(
+                "a loop in a generator or in a nested comprehension whose number of steps is traced",
+                help="write it as a `for` that appends to a list",
+            )
+        return items
 
     def _grown(self, target: Any) -> Any:
         """The list of the running graph that a list of the program has become, or becomes by this change."""
         recorder = self.recorder
         if type(target) is not list:
             return None
+        target = recorder.lists.origin(target)
         known = recorder.lists.get(target)
         if known is not None or id(target) in recorder.region.made or not recorder.branches:
             return known
@@ -365,9 +413,11 @@ class Hooks(PlainHooks):
         changing = _CHANGING.get(type(owner))
         if changing is not None and function.__name__ in changing:
             grown = self._grown(owner)
-            if grown is not None and hasattr(grown, function.__name__):
+            if grown is not None:
                 return getattr(grown, function.__name__)(*args, **kwargs)
             self._change(owner, f".{function.__name__}()")
+        elif type(owner) is list and self.recorder.lists.get(owner) is not None:
+            return getattr(self.recorder.lists.get(owner), function.__name__)(*args, **kwargs)
         return self.recorder.run(function, args, kwargs)
 
 

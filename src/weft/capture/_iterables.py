@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._opaque import Opaque
+from weft.capture._generators import Generated
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
+from weft.graph._looping import check_zipped, sequence, trip_count
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ class Items:
         """The item at a place, counted from 0."""
         raise NotImplementedError
 
+    def ended(self, stopped: Any) -> None:
+        """What happens after a loop over it, which a `break` may have left."""
+
     def __len__(self) -> int:
         return operator.index(self.length)
 
@@ -47,7 +52,8 @@ class Items:
         return self.item(k)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([self.item(k) for k in range(operator.index(self.length))])
+        for k in range(operator.index(self.length)):  # one by one: what the loop writes, later items show
+            yield self.item(k)
 
 
 class RangeItems(Items):
@@ -89,11 +95,6 @@ class RangeItems(Items):
         return self.start + k * self.step
 
 
-def trip_count(start: int, stop: int, step: int) -> int:
-    """How many numbers a range has."""
-    return len(range(start, stop, step))
-
-
 def _whole(recorder: Recorder, bound: Any) -> Any:
     if isinstance(bound, Scalar) and bound.kind is not int:
         if not isinstance(bound.kind, type) and bound.kind.kind in "iu":
@@ -126,8 +127,8 @@ class OpaqueItems(Items):
 
     def __init__(self, recorder: Recorder, value: Opaque) -> None:
         super().__init__(recorder)
-        self.value = value
-        self._length = recorder.opaque(len, (value,), {})
+        self.value = recorder.opaque(sequence, (value,), {})
+        self._length = recorder.opaque(len, (self.value,), {})
 
     @property
     def length(self) -> Any:
@@ -158,8 +159,9 @@ class ZipItems(Items):
     def __init__(self, recorder: Recorder, parts: list[Items], strict: bool = False) -> None:
         super().__init__(recorder)
         self.parts = parts
-        lengths = [part.length for part in parts]
-        if strict and not all(length == lengths[0] for length in lengths[1:]):
+        self.lengths = lengths = [part.length for part in parts]
+        self.unchecked = strict and is_opaque(lengths)
+        if strict and not self.unchecked and not all(length == lengths[0] for length in lengths[1:]):
             raise ValueError("zip() arguments differ in length")
         self._length = lengths[0] if len(lengths) == 1 else recorder.python.call(min, tuple(lengths), {})
 
@@ -169,6 +171,12 @@ class ZipItems(Items):
 
     def item(self, k: Any) -> Any:
         return tuple(part.item(k) for part in self.parts)
+
+    def ended(self, stopped: Any) -> None:
+        if self.unchecked:
+            self.recorder.create(check_zipped, (stopped, *self.lengths), {}, None)
+        for part in self.parts:
+            part.ended(stopped)
 
 
 class EnumerateItems(Items):
@@ -184,6 +192,9 @@ class EnumerateItems(Items):
 
     def item(self, k: Any) -> Any:
         return (k + self.start, self.part.item(k))
+
+    def ended(self, stopped: Any) -> None:
+        self.part.ended(stopped)
 
 
 class ReversedItems(Items):
@@ -254,6 +265,8 @@ def items_of(recorder: Recorder, value: Any) -> Items | None:
     """The items of something that a loop in the graph can go over; None for any other iterable."""
     if isinstance(value, Items):
         return value
+    if isinstance(value, Generated):
+        value = value.settled()
     grown = recorder.lists.get(value)
     if grown is not None:
         return grown

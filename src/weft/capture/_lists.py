@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._kinds import same_kind
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
@@ -40,6 +41,7 @@ class GrownList(Items):
         self.tree: Any = None
         self.types: list[Type | None] = []
         self.version = 0
+        self.holding: list[Any] = []  # buffers of arrays that are elements
         with recorder.within(owner):
             for item in plain:
                 self._describe(item)
@@ -81,6 +83,7 @@ class GrownList(Items):
         found = type_of(leaf)
         if isinstance(leaf, Array):
             leaf.buffer.listed = True
+            self.holding.append(leaf.buffer)
         if found is None or found.spec is None:
             return found
         return Type(visible_sizes(self.recorder, found.spec, self.owner), tensor=found.tensor)
@@ -244,12 +247,15 @@ class Lists:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.grown: dict[int, GrownList] = {}
+        self.origins: dict[int, tuple[Any, Any]] = {}  # a list as an iteration finds it → the one before the loop
 
     def get(self, value: Any) -> GrownList | None:
         return self.grown.get(id(value)) if type(value) is list and self.grown else None
 
     def of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments of a call, lists that have grown in place of those they were."""
+        if any(isinstance(value, Generated) for value in values):
+            values = tuple(value.settled() if isinstance(value, Generated) else value for value in values)
         if not self.grown:
             return values
         return tuple(value if self.get(value) is None else self.get(value) for value in values)
@@ -259,6 +265,21 @@ class Lists:
         made = self.grown[id(value)] = GrownList(self.recorder, value, owner)
         value[:] = [Gone(self.recorder)]
         return made
+
+    def origin(self, value: list[Any]) -> list[Any]:
+        """The list of the program that one stands for which a loop carries."""
+        while id(value) in self.origins:
+            value = self.origins[id(value)][1]
+        return value
+
+    def stands_for(self, value: Any, before: Any) -> None:
+        """Note that a loop carries a list, which its iterations find as another object."""
+        if type(value) is list and type(before) is list and value is not before:
+            self.origins[id(value)] = (value, before)
+
+    def flatten(self, value: Any) -> tuple[list[Any], Any]:
+        """The leaves of a nested value; a list of the running graph is one."""
+        return pytree.flatten(value, is_leaf=None if not self.grown else lambda part: self.get(part) is not None)
 
     def state(self) -> dict[int, int]:
         """What is known of lists now; `outdated` says whether that has changed."""
@@ -284,3 +305,5 @@ class Lists:
         for key in list(self.grown)[mark:]:
             made = self.grown.pop(key)
             made.plain[:] = made.before
+            for buffer in made.holding:
+                buffer.listed = False

@@ -51,6 +51,7 @@ class Loop:
         self.given_up = False  # whether capturing was tried, and the loop is run step by step
         self.rounds = 0
         self.grown = recorder.lists.mark()
+        self.lists: dict[int, int] = {}  # what was known of lists when this pass began
         self.stopped: Any = False  # whether a `break` has happened, where that is traced
         self.branch: Branch | None = None
         self.carry: Carry | None = None
@@ -62,8 +63,17 @@ class Loop:
         self.failure: Any = None  # what kept the loop from being captured
 
     def __iter__(self) -> Iterator[Any]:
-        while not self.done and self._more():
-            yield self
+        recorder, before = self.recorder, self.recorder.unrolling
+        try:
+            while not self.done and self._more():
+                recorder.unrolling = before if self.capturing else before * self._copies()
+                yield self
+        finally:
+            recorder.unrolling = before
+
+    def _copies(self) -> int:
+        """How many copies of the body are written out where the loop is not captured."""
+        return 2
 
     def _more(self) -> bool:
         return True
@@ -81,6 +91,7 @@ class Loop:
             site = replace(self.site, names=names, live=self.site.live | set(self.watched.names))
             self.carry = self.carry_class(self.recorder, site, (*self.values, *self.watched.start))
         self.restart = False
+        self.lists = self.recorder.lists.state()
         self.head = Region(self.recorder.region, virtual=True)
         self._open(self.head)
         found = self.carry.begin(self.head)
@@ -134,6 +145,8 @@ class Loop:
             self._start_again()
             return
         try:
+            if self.recorder.lists.outdated(self.lists, self.recorder.region):
+                raise Again
             self._finish((*values, *self.watched.read()), stop)
             rest = self.values
             count = len(self.site.names)
@@ -142,7 +155,6 @@ class Loop:
         except Again:
             self.watched.write(self.watched.start)
             self.rounds += 1
-            self.recorder.lists.go_back(self.grown)
             if self.rounds > _ROUNDS:
                 self.recorder.refuse(f"the types of the loop at line {self.site.line} change with every iteration")
         except CaptureError as error:
@@ -154,7 +166,6 @@ class Loop:
         """Capture the body once more, with places of objects that have turned out to be changed in it."""
         assert self.watched is not None
         self.watched.go_back()
-        self.recorder.lists.go_back(self.grown)
         self.carry = None
 
     # Steps
@@ -223,8 +234,8 @@ class Loop:
         ran: Any,
         test: tuple[Region, Any] | None = None,
         leading: tuple[Node, ...] = (),
-    ) -> None:
-        """Make the loop's node and take up its results.
+    ) -> Node | None:
+        """Make the loop's node, if it does anything, and take up its results.
 
         `own` are carries of the loop itself: the placeholder at the head, the initial value, that after an iteration.
         `test` is the region of the condition and its result. `leading` are placeholders before the carries.
@@ -251,10 +262,11 @@ class Loop:
         metas += [buffer.spec for buffer in written]
         if not metas and not has_effects(body):
             self._settle({}, ran)
-            return
+            return None
         target, args, keywords = make(tuple(inits), [outer(recorder, key) for key in operands])
         node = recorder.create(target, args, keywords, tuple(metas))
         self._settle(self._results(node, slots, metas, len(own), written), ran)
+        return node
 
     def _results(
         self, node: Node, slots: list[Slot], metas: list[Any], count: int, written: list[Buffer]
@@ -287,7 +299,8 @@ class Loop:
     def result(self) -> tuple[Any, ...]:
         """The variables after the loop."""
         if self.steps and not self.capturing:
-            self.recorder.written_out[self.site] = (self.steps, self.failure)
+            last = self.site.kind == "while" and not self.stopped  # only tested, and found to be over
+            self.recorder.written_out[self.site] = (self.steps - last, self.failure)
         return self.values
 
 

@@ -6,14 +6,16 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._convert_site import Site
-from weft.capture._iterables import Items, ListItems, RangeItems, items_of
+from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, items_of
 from weft.capture._exchange import written_slots
 from weft.capture._loop import UNROLLED, Loop
+from weft.capture._merge import project
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
 from weft.capture._values import Scalar, Traced
 from weft.graph import Node
 from weft.graph._control import fori_loop, while_loop
+from weft.graph._looping import before_end
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -34,9 +36,12 @@ class ForLoop(Loop):
                 recorder.refuse_loop()
             self.capturing, self.may_unroll = True, False
         elif items is not None and recorder.branches and not isinstance(items, ListItems):
-            self.capturing = len(items) > UNROLLED
+            self.capturing = len(items) * recorder.unrolling > UNROLLED
         if not self.capturing:
             self.iterator = iter(iterable if items is None else items)
+
+    def _copies(self) -> int:
+        return 2 if self.items is None or self.items.traced else max(1, len(self.items))
 
     def _more(self) -> bool:
         if self.capturing:
@@ -49,7 +54,8 @@ class ForLoop(Loop):
         return False
 
     def _open(self, head: Region) -> None:
-        self.index = head.placeholder(_target_name(self.site))
+        counted = isinstance(self.items, (RangeItems, EnumerateItems))
+        self.index = head.placeholder(_target_name(self.site) if counted else "k")
         self.index.meta["type"] = int
         self.index._position = self.recorder.position()
         self.stop = head.placeholder("stop")
@@ -91,6 +97,7 @@ class ForLoop(Loop):
 
             self.trips = items.length if any(written_slots(slots, body)) else None
             self._record(slots, [], make, ran, leading=(self.index,))
+            items.ended(False)
             return
         with recorder.within(body):
             following = recorder.create(operator.add, (body.lift(self.index), step), {}, int)
@@ -101,7 +108,8 @@ class ForLoop(Loop):
         def make_while(inits: Any, operands: Any) -> Any:
             return while_loop, (test.graph, body.graph, inits, *operands), {}
 
-        self._record(slots, own, make_while, ran, (test, going))
+        node = self._record(slots, own, make_while, ran, (test, going))
+        items.ended(project(recorder, node, 1, bool, "stopped") if node is not None else False)
 
     def _condition(self, end: Any, step: Any) -> tuple[Region, Node]:
         recorder = self.recorder
@@ -122,11 +130,6 @@ def _ran(items: Items) -> Any:
     if isinstance(items, RangeItems) and not isinstance(items.step, Traced):
         return items.start < items.stop if items.step > 0 else items.start > items.stop
     return items.length > 0
-
-
-def before_end(index: int, end: int, step: int) -> bool:
-    """Whether a counter has not passed the end of its range."""
-    return index < end if step > 0 else index > end
 
 
 def _target_name(site: Site) -> str:

@@ -52,6 +52,8 @@ class WhileLoop(Loop):
 
     def test(self, value: Any) -> bool:
         """Whether the body runs."""
+        grown = self.recorder.lists.get(value)
+        value = value if grown is None else grown.filled
         if self.active:
             return self._captured_test(value)
         recorder = self.recorder

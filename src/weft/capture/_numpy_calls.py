@@ -159,6 +159,8 @@ class NumpyCalls:
         targets = out if isinstance(out, tuple) else (out,)
         if dtype is not None:
             inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
+        if where is not True:
+            inputs = tuple(self._chosen(where, a, 0 if ufunc is np.arctanh else 1) for a in inputs)
         op = op_of(ufunc)
         result = (
             recorder.call_op(op, inputs, given, called=ufunc)
@@ -179,6 +181,12 @@ class NumpyCalls:
             return self.write_whole(targets[0], result, casting)
         pairs = zip(targets, result, strict=True)
         return tuple(value if target is None else self.write_whole(target, value, casting) for target, value in pairs)
+
+    def _chosen(self, where: Any, value: Any, harmless: int) -> Any:
+        """An input of a ufunc with `where=`: what is not chosen warns of no division by zero and the like."""
+        if not isinstance(value, Array) or value.spec.dtype.kind == "b":
+            return value
+        return self.function(np.where, (where, value, harmless), {})
 
     # Arrays' own names
 

@@ -40,6 +40,9 @@ class Opaque(Traced):
             raise AttributeError(name)
         return self.recorder.numpy.opaque_attribute(self, name)
 
+    def keep(self) -> None:
+        """Note that the program has it in a variable."""
+
     @property
     def real(self) -> Any:
         return self.recorder.opaque_member(self, "real")
@@ -67,22 +70,25 @@ class Opaque(Traced):
 
 
 class Member(Opaque):
-    """An attribute of a value of unknown type: called, it is a call of a method; else it is read."""
+    """An attribute of a value of unknown type, read where the program reads it.
 
-    __slots__ = ("_called", "attribute", "owner")
+    Called at once it is a call of a method, and nothing needs what was read.
+    """
+
+    __slots__ = ("attribute", "kept", "owner")
 
     def __init__(self, recorder: Recorder, owner: Opaque, attribute: str) -> None:
-        super().__init__(recorder, None)
+        super().__init__(recorder, recorder.create(getattr, (owner, attribute), {}, None))
         self.owner = owner
         self.attribute = attribute
+        self.kept = False
 
-    @property
-    def node(self) -> Node:
-        if self._node is None:
-            self._node = self.recorder.create(getattr, (self.owner, self.attribute), {}, None)
-        return self.recorder.region.lift(self._node)
+    def keep(self) -> None:
+        self.kept = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.kept:
+            return super().__call__(*args, **kwargs)
         return self.recorder.call_method(self.owner, self.attribute, args, kwargs)
 
 

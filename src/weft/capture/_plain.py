@@ -347,6 +347,13 @@ class PlainHooks(_Names):
         """What a `raise` raises; the statement itself sets the cause."""
         return exception
 
+    def merged(self, *parts: Any) -> Any:
+        """`{**a, "x": 1, **b}`: the dicts it is made of."""
+        made: dict[Any, Any] = {}
+        for part in parts:
+            made = {**made, **part}
+        return made
+
     def fstring(self, *parts: Any) -> str:
         """An f-string of literal strings and (value, conversion or None, parts of the format)."""
         if len(parts) == 1 and isinstance(parts[0], tuple):
@@ -372,9 +379,13 @@ class PlainHooks(_Names):
         element: Callable[[Any], Any],
         condition: Callable[[Any], Any] | None,
     ) -> Any:
-        """A list, or a generator, of `element(item)` for the items that meet the condition."""
-        if kind == "generator":
-            return _generated(iter(iterable), element, condition)
+        """A list, generator or set of `element(item)` for the items that meet the condition; or a dict of pairs."""
+        if kind != "list":
+            found = _generated(iter(iterable), element, condition)
+            if kind == "generator":
+                return found
+            # As comprehensions, so that Python says the same of what has no hash.
+            return {item for item in found} if kind == "set" else {key: value for key, value in found}  # noqa: C416
         if condition is None:
             return [element(item) for item in iterable]
         return [element(item) for item in iterable if condition(item)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import pytree
 from weft.capture._values import Traced
+from weft.capture._opaque import Opaque, is_opaque
 from weft.graph._control import check, cond, fori_loop, scan, switch, while_loop
 
 if TYPE_CHECKING:
@@ -120,6 +122,8 @@ def _scan(
 ) -> Any:
     from weft.capture._collect import Stack
 
+    if recorder.untyped or is_opaque((init, xs, operands, length)):
+        return _scan_unknown(recorder, f, init, xs, operands, length, reverse)
     leaves, tree = pytree.flatten(xs) if xs is not None else ([], None)
     rows = [recorder.numpy.function(np.asarray, (leaf,), {}) for leaf in leaves]
     count = rows[0].shape[0] if rows else length
@@ -135,3 +139,40 @@ def _scan(
     with _branches(recorder, True):
         state = recorder.bind(scan_backward if reverse else scan_forward)(count, step, init, stack.write)
     return state, stack.tree.unflatten(stack.arrays)
+
+
+def _scan_unknown(
+    recorder: Recorder, f: Any, init: Any, xs: Any, operands: tuple[Any, ...], length: Any, reverse: Any
+) -> Any:
+    """A scan over values of unknown type: one node, whose body is captured once."""
+    states, tree = pytree.flatten(init)
+    rows, shape = pytree.flatten(xs) if xs is not None else ([], None)
+    region = recorder.enter()
+    try:
+        own = [region.placeholder(name) for name in ["state"] * len(states) + ["row"] * len(rows)]
+        values = [Opaque(recorder, node) for node in own]
+        row = None if shape is None else shape.unflatten(values[len(states) :])
+        state, result = recorder.run(f, (tree.unflatten(values[: len(states)]), row, *operands), {})
+        finals, after = pytree.flatten(state)
+        if after != tree:
+            recorder.refuse("scan: f gives a state of another structure than init", help="keep its structure")
+        results, made = pytree.flatten(result)
+        output = (tuple(recorder.arg(leaf) for leaf in finals), tuple(recorder.arg(leaf) for leaf in results))
+    finally:
+        recorder.leave(region)
+    graph = region.graph
+    for node in reversed([*own, *region.inputs.values()]):
+        first = next(iter(graph.nodes))
+        if first is not node:
+            first.prepend(node)
+    graph.output(output)
+    keywords = {} if length is None else {"length": length}
+    if reverse is not False:
+        keywords["reverse"] = reverse
+    node = recorder.create(scan, (graph, tuple(states), tuple(rows), *region.inputs), keywords, None)
+    parts = [recorder.create(operator.getitem, (node, k), {}, None) for k in range(2)]
+    items = [
+        [Opaque(recorder, recorder.create(operator.getitem, (part, k), {}, None)) for k in range(count)]
+        for part, count in zip(parts, (len(states), len(results)), strict=True)
+    ]
+    return tree.unflatten(items[0]), made.unflatten(items[1])

@@ -14,6 +14,7 @@ import numpy as np
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
 from weft.capture._kinds import joined_kind
 from weft.capture._lists import GrownList
+from weft.capture._lookups import in_container
 from weft.capture._opaque import is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
@@ -69,6 +70,11 @@ class PythonCalls:
 
     def contains(self, item: Any, container: Any) -> Any:
         """`item in container`."""
+        unknown = in_container(self.recorder, item, container)
+        if unknown is not None:
+            return unknown
+        if isinstance(container, (set, frozenset, dict)) and isinstance(item, Traced):
+            container = tuple(container)
         if isinstance(container, Array):
             found = self.recorder.operate(operator.eq, container, item)
             return self.call(bool, (self.recorder.numpy.function(np.any, (found,), {}),), {})

@@ -6,19 +6,20 @@ capture; what was read is noted, so that a compiled function can tell whether it
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft._module import Module
 from weft.autograd import Tensor
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _DATA = (bool, int, float, complex, str, bytes, type(None), np.generic)
-_CONTAINERS = (list, tuple, dict, set, frozenset)
+# What reading an attribute makes anew each time.
+_BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
 
 class OuterReads:
@@ -36,10 +37,12 @@ class OuterReads:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
+        computed = getattr(type(owner), name, None)
+        if isinstance(computed, property) and _is_own(computed.fget):
+            return self.recorder.run(computed.fget, (owner,), {})
         value = getattr(owner, name)
-        if isinstance(owner, types.ModuleType):
-            return self._value(value) if isinstance(value, (np.ndarray, Tensor)) else value
-        if not self._made(owner) and (isinstance(value, (*_DATA, *_CONTAINERS, np.ndarray, Tensor, Module))):
+        noted = _is_own(owner) if isinstance(owner, types.ModuleType) else not isinstance(value, _BOUND)
+        if noted and not self._made(owner):
             self.attributes.setdefault((id(owner), name), (owner, name, snapshot(value)))
         return self._value(value)
 
@@ -55,6 +58,13 @@ class OuterReads:
         if isinstance(value, (np.ndarray, Tensor)):
             return self.recorder.constant(value)
         return value
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a function or a module is the program's, and no part of weft, NumPy or the standard library."""
+    name = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None) or ""
+    root = name.partition(".")[0]
+    return root not in ("numpy", "weft") and (root == "__main__" or root not in sys.stdlib_module_names)
 
 
 def snapshot(value: Any) -> Any:
@@ -78,5 +88,14 @@ def unchanged(value: Any, was: Any) -> bool:
     if kind == "data":
         return type(value) is was[1] and (
             repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2]
+        )
+    if kind == "items":
+        same = type(value) is was[1] and len(value) == len(was[2])
+        return same and all(map(unchanged, value, was[2]))
+    if kind == "dict":
+        same = isinstance(value, dict) and len(value) == len(was[1])
+        return same and all(
+            key == before and unchanged(part, held)
+            for (key, part), (before, held) in zip(value.items(), was[1], strict=True)
         )
     return bool(snapshot(value) == was)

@@ -72,8 +72,10 @@ class Recorder(Running, Refusals):
         self.python = PythonCalls(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
+        self.asked_identity = False  # whether the program asked if two arrays are one and the same
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
         self.active: list[Any] = []  # functions of the program that are running
+        self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
         self.trying = 0  # how many `try` statements with handlers the program is inside of
         self.refused = None  # the first refusal, in case the program catches it
@@ -472,7 +474,8 @@ class Recorder(Running, Refusals):
         """The items of an array, as many as its first dimension says."""
         if not array.spec.shape:
             raise TypeError("iteration over a 0-d array")
-        return iter([self.getitem(array, k) for k in range(self.known_size(array.spec.shape[0], "a loop over it"))])
+        count = self.known_size(array.spec.shape[0], "a loop over it")
+        return (self.getitem(array, k) for k in range(count))
 
 
 def _described(type_: Any) -> Any:

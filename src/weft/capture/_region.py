@@ -24,7 +24,7 @@ class Buffer:
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
     """
 
-    __slots__ = ("__weakref__", "choice", "layout", "maybe", "name", "shadows", "spec", "stale", "target")
+    __slots__ = ("__weakref__", "choice", "layout", "listed", "maybe", "name", "shadows", "spec", "stale", "target")
 
     def __init__(self, spec: Spec, name: str, target: Node | None = None, layout: Any = None) -> None:
         self.spec = spec
@@ -33,6 +33,7 @@ class Buffer:
         self.layout = layout
         self.stale: str | None = None
         self.maybe: tuple[str, ...] = ()
+        self.listed = False  # whether a list that changes in a loop holds it: its elements are values, not memory
         self.choice: tuple[Any, Any, Any] | None = None
         self.shadows: list[Buffer] = []
 
@@ -125,6 +126,12 @@ class Region:
                 f"a write to {buffer.name}, which is {' or '.join(buffer.maybe)} depending on a branch",
                 where=_where.user_line(),
                 help=f"write on each side of the branch, or copy it first: {buffer.name} = {buffer.name}.copy()",
+            )
+        if buffer.listed:
+            raise CaptureError(
+                f"a write to {buffer.name}, which a list that changes under a traced condition holds as well",
+                where=_where.user_line(),
+                help=f"let the list have a copy: items.append({buffer.name}.copy())",
             )
         for shadow in buffer.shadows:
             shadow.stale = f"{buffer.name} was written after a branch made {shadow.name} that array or another"

@@ -7,6 +7,7 @@ from typing import Any
 
 from weft import _where
 from weft.capture._draws import draw, make_generator, shuffled
+from weft.capture._guards import _short
 from weft.capture._wrap import is_wrapped
 from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
@@ -23,7 +24,7 @@ def report(entry: Any) -> list[str]:
     nodes = list(all_nodes(graph))
     loops = [node for node in nodes if node.target in _LOOPS]
     branches = [node for node in nodes if node.target in _BRANCHES]
-    counts = [_many(len(nodes), "node"), _many(len(loops), "loop"), _many(len(branches), "branch", "branches")]
+    counts = [_many(entry.report.after, "node"), _many(len(loops), "loop"), _many(len(branches), "branch", "branches")]
     lines = [", ".join(counts)]
     lines += _section("inputs", _inputs(entry))
     lines += _section("control flow", _control([*loops, *branches], entry.captured.recorder))
@@ -37,12 +38,11 @@ def report(entry: Any) -> list[str]:
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of the bodies in it; placeholders and outputs of bodies do not count."""
+    """The nodes of a graph and of the bodies in it."""
     for node in graph.nodes:
-        if node.op != "output":
-            yield node
+        yield node
         for body in node.bodies:
-            yield from (inner for inner in all_nodes(body) if inner.op != "placeholder")
+            yield from all_nodes(body)
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
@@ -59,7 +59,7 @@ def _inputs(entry: Any) -> list[str]:
         if leaf.node is not None:
             lines.append(f"{entry.guards.labels[leaf.node]}: {_type(leaf.node.meta.get('type'), leaf.value)}")
         else:
-            lines.append(f"{leaf.parameter}: fixed")
+            lines.append(f"{leaf.parameter}: fixed, {_short(leaf.value)}")
     return lines
 
 
@@ -75,7 +75,7 @@ def _control(nodes: list[Node], recorder: Any) -> list[str]:
     for node in nodes:
         kind = "a loop" if node.target in _LOOPS else "both sides kept"
         place = _place(node)
-        found.append((place.line if place else 0, _at(node, f"{kind} ({node.target.__name__})")))  # type: ignore[union-attr]  # a function
+        found.append((place.line if place else 0, _at(node, f"{kind} ({node.target.__name__})")))
     for site, (steps, failure) in recorder.written_out.items():
         text = _where._line(site.file, site.line).strip()
         why = "" if failure is None else f", because: {getattr(failure, 'message', failure)}"
@@ -84,16 +84,13 @@ def _control(nodes: list[Node], recorder: Any) -> list[str]:
 
 
 def _opaque(nodes: list[Node]) -> list[str]:
-    found = []
-    for node in nodes:
-        if node.op == "call_function" and is_wrapped(node.target):
-            found.append(_at(node, f"{getattr(node.target, '__name__', node.target)}, by weft.wrap"))
-    return found
+    wrapped = [node for node in nodes if node.op == "call_function" and is_wrapped(node.target)]
+    return [_at(node, f"{getattr(node.target, '__name__', node.target)}, by weft.wrap") for node in wrapped]
 
 
 def _passes(made: Any) -> list[str]:
     rules = [f"{rule} {count}" for rule, count in made.rules.items()]
-    return [f"{made.before} → {made.after} nodes: {', '.join(rules)}"] if rules else []
+    return [f"{made.before} nodes before, {made.after} after: {', '.join(rules)}"] if rules else []
 
 
 def _place(node: Node) -> _where.Location | None:

@@ -15,18 +15,21 @@ import numpy as np
 
 from weft._module import Module
 from weft.autograd import Tensor
+from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
+from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._outside import refuse_outside
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped
 from weft.errors import CaptureError
 from weft.graph._control import CONTROL
-from weft.graph._effects import has_side_effect
+from weft.graph._looping import check_length
 from weft.ops import Op
 
 if TYPE_CHECKING:
@@ -51,11 +54,14 @@ class Running(SizeNodes):
             if self.untyped and isinstance(function, Op):
                 return self.opaque(function, args, kwargs)
             return function(*args, **kwargs)
+        refuse_outside(self, function)
         if isinstance(function, types.FunctionType):
             if is_converted(function):
                 return self._deeper(function, args, kwargs)
             return self.run_function(function, args, kwargs)
         if isinstance(function, types.MethodType):
+            if isinstance(function.__self__, (np.random.Generator, np.random.RandomState)):
+                return self.run_numpy(function, args, kwargs)
             return self.run(function.__func__, (function.__self__, *args), kwargs)
         if self._is_numpy(function):
             return self.run_numpy(function, args, kwargs)
@@ -89,14 +95,22 @@ class Running(SizeNodes):
         self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         if is_wrapped(function):
-            return self.opaque(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
+            return self.wrapped(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
         if function in CONTROL or _is_library(function):
             if function.__module__.startswith("numpy"):
                 return self.run_numpy(function, args, kwargs)
             return function(*args, **kwargs)
         if inspect.iscoroutinefunction(function):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
+        if inspect.isgeneratorfunction(function):
+            return Generated(self, function, args, kwargs)
         return self._deeper(self.bind(function), args, kwargs)
+
+    def wrapped(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a function that runs as it is: it may do anything, so it stays even where nothing reads it."""
+        node = self.create(function, args, kwargs, None)
+        node.meta["must_run"] = True
+        return Opaque(self, node)
 
     def hooks_for(self: Any, sites: Any, space: dict[str, Any]) -> Any:
         """The hooks that a function's converted code calls, given its sites and its globals."""
@@ -104,14 +118,14 @@ class Running(SizeNodes):
 
         return Hooks(self, sites, space)
 
-    def bind(self: Any, function: Any) -> Any:
-        """A function converted for this capture."""
-        known = self.bound.get(function)
+    def bind(self: Any, function: Any, collect: bool = False) -> Any:
+        """A function converted for this capture; with `collect`, a generator as one that gives a list."""
+        known = self.bound.get((function, collect))
         if known is None:
-            converted = convert(function)
+            converted = convert(function, collect)
             hooks = self.hooks_for(converted.sites, function.__globals__)
             hooks.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-            known = self.bound[function] = converted.bind(function, hooks)
+            known = self.bound[function, collect] = converted.bind(function, hooks)
         return known
 
     @staticmethod
@@ -190,12 +204,12 @@ class Running(SizeNodes):
 
     def _builtin(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, (list, tuple, dict, set, str, types.ModuleType)) and not isinstance(
-            owner, types.ModuleType
-        ):
-            if isinstance(owner, str) and function.__name__ == "format":
-                return self.wrap(self.create(str.format, (owner, *args), kwargs, str), str)
-            return function(*args, **kwargs)
+        if isinstance(owner, (list, tuple, dict, set, frozenset, str)):
+            from weft.capture._lookups import method
+
+            return method(self, function, owner, args, kwargs)
+        if is_opaque((args, kwargs)) and function in _ASKING:
+            return self.opaque(function, args, kwargs)
         name = f"{getattr(function, '__module__', None) or 'builtins'}.{function.__qualname__}"
         self.refuse(
             f"{name} has no rule for traced values and no source to capture",
@@ -206,7 +220,7 @@ class Running(SizeNodes):
         """An object of a class of the program's own, whose `__init__` is captured."""
         init: Any = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
         made: Any
-        if cls in (list, tuple, set, dict, frozenset) and is_opaque(args):
+        if cls in (list, tuple, set, dict, frozenset) and (is_opaque(args) or self.lists.of(args) != args):
             return self.opaque(cls, args, kwargs)
         if cls in (list, tuple, set, dict, frozenset) or issubclass(cls, BaseException):
             made = cls(*args, **kwargs)
@@ -359,6 +373,9 @@ class Running(SizeNodes):
         if isinstance(value, Scalar):
             value.name = value.name or name
             node = value._node
+        elif isinstance(value, Opaque):
+            value.keep()
+            node = value._node
         elif isinstance(value, Array) and not value.path:
             node = self.region.held.get(value.buffer)
             if value.buffer.name == getattr(node, "name", None):
@@ -400,40 +417,19 @@ class Running(SizeNodes):
         if grid is not None:
             return grid
         if isinstance(value, (list, tuple)) and isinstance(key, Scalar) and key.hint is None:
-            return self.choose(value, key)
-        return value[key]
+            return choose(self, value, key)
+        from weft.capture._lookups import item_of
 
-    def choose(self: Any, values: Any, key: Scalar) -> Any:
-        """An item of a plain sequence of numbers or arrays of one type, by a traced place."""
-        try:
-            stacked = self.numpy.function(np.array, (list(values),), {})
-        except CaptureError:
-            raise
-        except Exception:  # not things that an array can hold
-            self.refuse(
-                f"a {type(values).__name__} indexed by a traced value",
-                help="make it an array, or loop over it with `for`",
-            )
-        if all(type(v) in (int, float, bool) for v in values) and len({type(v) for v in values}) == 1:
-            return self.python.call(type(values[0]), (self.getitem(stacked, key),), {})
-        return self.getitem(stacked, key)
+        return item_of(self, value, key)
 
     def grid(self: Any, value: Any, key: Any) -> Any:
         """`np.mgrid[...]`, `np.ogrid[...]`, `np.r_[...]`, `np.c_[...]`; None for anything else."""
-        from weft.capture._grids import GRIDS
+        from weft.capture._grids import GRIDS, NAMES, grid_of
 
         maker = GRIDS.get(id(value))
+        if maker is not None and (self.untyped or is_opaque(key)):
+            return self.opaque(grid_of, (NAMES[id(value)], key), {})
         return None if maker is None else maker(self, key)
-
-
-@has_side_effect
-def check_length(value: Any, count: int) -> None:
-    """Raise what Python raises where a value is unpacked into another number of names than it has items."""
-    size = len(value)
-    if size > count:
-        raise ValueError(f"too many values to unpack (expected {count})")
-    if size < count:
-        raise ValueError(f"not enough values to unpack (expected {count}, got {size})")
 
 
 def scalars_in(value: Any) -> Iterator[Scalar]:
@@ -448,6 +444,7 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
 
 
 _classes = frozenset({np.ndarray})
+_ASKING = frozenset({hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 _LIBRARIES = ("numpy", "weft", "math", "operator", "functools", "itertools", "collections", "contextlib", "random")
 
 

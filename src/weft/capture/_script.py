@@ -27,11 +27,13 @@ import numpy as np
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._branch import PathEnded
-from weft.capture._captured import original_function
+from weft.capture._captured import bound_keywords, original_function
+from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
 from weft.capture._recorder import Recorder
 from weft.capture._trace import as_module
+from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
 
 _VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -64,6 +66,9 @@ class ScriptRecorder(Recorder):
 
         if draws(function, owner):
             return run_draw(self, function, owner, args, kwargs)
+        if isinstance(function, type) and not issubclass(function, (np.generic, np.ndarray)):
+            if not traced_in(args, kwargs):
+                return function(*args, **kwargs)  # a dtype, an errstate and the like: no part of a graph
         return self.numpy.untyped(function, args, kwargs)
 
 
@@ -73,6 +78,11 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     The result is called as the function is, and does what it does, the writes into its arguments included.
     """
     plain, held = original_function(function)
+    if bound_keywords(function):
+        raise CaptureError(
+            f"script: a partial of {plain.__name__} that holds keyword arguments",
+            help="write a function that calls it",
+        )
     recorder = ScriptRecorder()
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
@@ -115,6 +125,11 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...]) -> None:
     except PathEnded:
         graph.output(recorder.root.failed)
         return
+    except TypeError as error:
+        # Python may have put a text of its own in place of a refusal.
+        if recorder.refused is None or isinstance(error, CaptureError):
+            raise
+        raise recorder.refused from error
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
     graph.output(tree.unflatten([recorder.arg(leaf) for leaf in leaves]))
 

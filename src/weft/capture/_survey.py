@@ -1,5 +1,4 @@
-"""A capture that goes on after what it cannot capture: it notes each problem, and continues with a value it knows
-nothing of.
+"""A capture that goes on after what it cannot capture, with a value it knows nothing of, and notes each problem.
 
 `Surveyor` is the recorder of such a capture. What follows from a problem is no problem of its own: a `Missing` value
 lets everything be done with it. Where a loop may still be written out step by step, errors end the attempt as they do
@@ -8,19 +7,21 @@ in any capture, and only what the steps themselves run into is noted.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any
+from dataclasses import dataclass, replace
+from types import CodeType, FrameType
+from typing import Any, NoReturn
 
 import numpy as np
 
 from weft import _where
+from weft.capture._convert import is_converted_code
 from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
 from weft.errors import TraceError, WeftError
-from weft.graph import Node
+from weft.graph import Graph, Node
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Surveyor(Recorder):
         self.problems: list[Problem] = []
         self.strict = 0  # how many attempts that may fail are under way: errors leave them
         self.inside = False  # whether weft's own code runs for the program: errors leave it
-        self.missing = Missing(self, self.root.graph.create_node("call_function", unknown, (), {}))
+        self.missing = Missing(self, Graph().create_node("call_function", unknown, (), {}))
         self._noted: set[Any] = set()
 
     def hooks_for(self, sites: Any, space: dict[str, Any]) -> Any:
@@ -109,17 +110,30 @@ class Surveyor(Recorder):
 
     # Problems
 
+    def refuse(self, message: str, **details: Any) -> NoReturn:
+        try:
+            super().refuse(message, **details)
+        finally:
+            self.refused = None  # it is noted where it is caught
+
     def note(self, error: WeftError, at: _where.Location | None = None, once: Any = None) -> None:
         """Take down a problem, once for each place and reason; `once` is a key for those that have many places."""
-        self.refused = None
         self.trying = 0  # what else happens in that `try` is the same problem
-        place = at or place_of(error) or _where.user_location()
-        assert place is not None
+        place = at or place_of(error) or self.here()
         problem = problem_at(place, error.message, error.help)
         key = once or (problem.file, problem.line, problem.column, problem.reason)
         if key not in self._noted:
             self._noted.add(key)
             self.problems.append(problem)
+
+    def here(self) -> _where.Location:
+        """The line of the program that is running, else where it begins."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and not is_converted_code(frame.f_code):
+            frame = frame.f_back
+        if frame is None or not self.active:
+            return _where.locate(self.start)
+        return _located(frame.f_code, frame.f_lasti)
 
     def is_missing(self, value: Any) -> bool:
         """Whether a value, or something in it, comes of a problem."""
@@ -143,13 +157,14 @@ class Surveyor(Recorder):
             return compute(*args, **kwargs)
         except TraceError as error:
             self.region = region
-            self.refused = None
             if not self.is_missing(operands):
                 self.note(error)
             return self.missing
-        except Exception:  # whatever a missing value leads to is no problem of its own
+        except Exception as error:  # whatever a missing value leads to is no problem of its own
             if not self.is_missing(operands):
-                raise
+                if self.trying or region is not self.root or place_of(error) is not None:
+                    raise  # the program handles it, or raises it when the graph runs, or raised it itself
+                self.note(raised(error))
             self.region = region
             return self.missing
         finally:
@@ -205,6 +220,9 @@ class Surveyor(Recorder):
     def concrete(self, value: Any, what: str) -> Any:
         return 1 if self.is_missing(value) else super().concrete(value, what)
 
+    def is_outer(self, value: Any, inside: Any = None) -> bool:
+        return isinstance(value, Missing) or super().is_outer(value, inside)
+
     def attempt_pure(self, compute: Callable[[], Any]) -> tuple[Any] | None:
         self.strict += 1
         try:
@@ -220,14 +238,30 @@ def _is_joined(node: Node) -> bool:
 
 
 def place_of(error: BaseException) -> _where.Location | None:
-    """The innermost line of the program that an error passed on its way; None where it passed none."""
+    """The innermost line of the captured program that an error passed on its way; None where it passed none."""
     found, trace = None, error.__traceback__
     while trace is not None:
-        name = trace.tb_frame.f_globals.get("__name__", "")
-        if not _where.is_internal(trace.tb_frame) and not name.startswith("numpy."):
-            found = (trace.tb_frame.f_code, trace.tb_lasti, None)
+        if is_converted_code(trace.tb_frame.f_code) and not _where.is_internal(trace.tb_frame):
+            found = _located(trace.tb_frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
-    return None if found is None else _where.locate(found)
+    return found
+
+
+def _located(code: CodeType, offset: int) -> _where.Location:
+    """A place in converted code; the parts of an expression that have become lambdas belong to their function."""
+    name = code.co_qualname
+    while name.endswith(".<locals>.<lambda>"):
+        name = name.removesuffix(".<locals>.<lambda>")
+    return replace(_where.locate((code, offset, None)), function=name.rpartition(".")[2])
+
+
+def raised(error: Exception) -> WeftError:
+    """The problem that capturing raises an exception which is no refusal."""
+    message = error.message if isinstance(error, WeftError) else str(error)
+    return WeftError(
+        f"capturing it raises {type(error).__name__}: {message}",
+        help="compiled, the call runs as plain Python; mark what cannot take traced values with weft.wrap",
+    )
 
 
 def problem_at(place: _where.Location, reason: str, help: str | None) -> Problem:

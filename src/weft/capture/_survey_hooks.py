@@ -19,10 +19,42 @@ from weft.capture._values import MaybeUnbound, PartlyDefined, Undefined
 from weft.errors import TraceError
 
 
+class SurveyBranch(Branch):
+    """A branch that notes every variable on which its sides disagree."""
+
+    recorder: Surveyor
+
+    def _join(self) -> tuple[Any, ...]:
+        recorder = self.recorder
+        if recorder.strict:
+            return super()._join()
+        names = (*self.site.names, *self.watched.names)
+        for index, name in enumerate(names):
+            if name in self.site.live or index >= len(self.site.names):
+                self._check(index, name)
+        try:
+            return super()._join()
+        except TraceError as error:
+            recorder.note(error, _place(self.site))
+            return tuple(recorder.missing if name in self.site.live else Undefined(name) for name in names)
+
+    def _check(self, index: int, name: str) -> None:
+        """Try to join a variable, and give up on it where that fails; what the try records is never used."""
+        sides = [result[index] for result in self.results]
+        try:
+            Join(self.recorder, self.regions).value(name, sides[0], sides[1], self)
+        except TraceError as error:
+            if not self.recorder.is_missing(sides):
+                self.recorder.note(error, _place(self.site))
+            for side, result in enumerate(self.results):
+                self.results[side] = (*result[:index], self.recorder.missing, *result[index + 1 :])
+
+
 class SurveyHooks(Hooks):
     """Hooks that note a problem and go on."""
 
     recorder: Surveyor
+    branch_class = SurveyBranch
 
     def _try(self, operands: Any, compute: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return self.recorder.attempt(operands, compute, *args, **kwargs)
@@ -43,9 +75,7 @@ class SurveyHooks(Hooks):
 
     def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Any:
         sides = self._passed(super().if_, site, test, values)
-        if sides is self.recorder.missing:
-            return (PlainIf(True),)
-        return SurveyBranch(self.recorder, sides.site, sides.test, sides.start) if type(sides) is Branch else sides
+        return (PlainIf(True),) if sides is self.recorder.missing else sides
 
     def while_(self, site: int, values: tuple[Any, ...]) -> Any:
         return SurveyWhile(self.recorder, self.sites[site], values)
@@ -160,37 +190,6 @@ class _SurveyTry:
 
     def __exit__(self, *exception: object) -> None:
         self.recorder.trying = self.around
-
-
-class SurveyBranch(Branch):
-    """A branch that notes every variable on which its sides disagree."""
-
-    recorder: Surveyor
-
-    def _join(self) -> tuple[Any, ...]:
-        recorder = self.recorder
-        if recorder.strict:
-            return super()._join()
-        names = (*self.site.names, *self.watched.names)
-        for index, name in enumerate(names):
-            if name in self.site.live or index >= len(self.site.names):
-                self._check(index, name)
-        try:
-            return super()._join()
-        except TraceError as error:
-            recorder.note(error, _place(self.site))
-            return tuple(recorder.missing if name in self.site.live else Undefined(name) for name in names)
-
-    def _check(self, index: int, name: str) -> None:
-        """Try to join a variable, and give up on it where that fails; what the try records is never used."""
-        sides = [result[index] for result in self.results]
-        try:
-            Join(self.recorder, self.regions).value(name, sides[0], sides[1], self)
-        except TraceError as error:
-            if not self.recorder.is_missing(sides):
-                self.recorder.note(error, _place(self.site))
-            for side, result in enumerate(self.results):
-                self.results[side] = (*result[:index], self.recorder.missing, *result[index + 1 :])
 
 
 class SurveyCarry(Carry):

@@ -71,7 +71,7 @@ class Traced:
         self.recorder.refuse_value(self, "a plain NumPy array of it")
 
     def __hash__(self) -> int:
-        return id(self)
+        return hash(self.recorder.concrete(self, "a key of a dict, or an item of a set,"))
 
     def __contains__(self, item: Any) -> bool:
         return bool(self.recorder.python.contains(item, self))

@@ -9,12 +9,19 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from weft import pytree
 from weft.errors import GraphError
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
     from weft.graph._node import Node
+
+
+# Classes of leaves; those that stand in the arguments of most nodes are told first.
+LEAVES: set[type] = {int, float, bool, str, complex, type(None), type(...)}
+LEAVES |= {type(np.dtype(code)) for code in f"?{np.typecodes['AllInteger']}{np.typecodes['AllFloat']}"}
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
@@ -52,6 +59,8 @@ class ImmutableDict(dict[Any, Any]):
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     """Apply `fn` to every leaf of nested containers, slices and dataclasses; containers come back immutable."""
+    if type(a) in LEAVES:
+        return fn(a)
     if isinstance(a, tuple):
         parts = [map_aggregate(part, fn) for part in a]
         if hasattr(a, "_fields"):
@@ -121,19 +130,30 @@ def nodes_in(a: Any) -> Iterator[Node]:
     """Every node in the arguments, in order, as often as it appears."""
     from weft.graph._node import Node
 
-    if isinstance(a, Node):
-        yield a
+    found: list[Node] = []
+    _collect(a, found, Node)
+    return iter(found)
+
+
+def _collect(a: Any, found: list[Node], node: type[Node]) -> None:
+    kind = type(a)
+    if kind is node:
+        found.append(a)
+    elif kind in LEAVES:
+        return
     elif isinstance(a, (tuple, list)):
         for part in a:
-            yield from nodes_in(part)
+            _collect(part, found, node)
     elif isinstance(a, dict):
         for part in a.values():
-            yield from nodes_in(part)
+            _collect(part, found, node)
     elif isinstance(a, slice):
-        yield from nodes_in((a.start, a.stop, a.step))
+        _collect((a.start, a.stop, a.step), found, node)
+    elif isinstance(a, node):
+        found.append(a)
     elif dataclasses.is_dataclass(a) and not isinstance(a, type):
         for f in dataclasses.fields(a):
-            yield from nodes_in(getattr(a, f.name, None))
+            _collect(getattr(a, f.name, None), found, node)
 
 
 def graphs_in(a: Any) -> Iterator[Graph]:

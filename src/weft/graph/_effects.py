@@ -34,6 +34,7 @@ _BUILTINS = (
     builtins.input,
     builtins.open,
     builtins.next,
+    operator.call,  # of a function that only running can tell
 )
 _NUMPY = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis, np.save, np.savetxt, np.savez)
 # Builtin functions take no attributes; everything else carries its mark itself.
@@ -71,7 +72,7 @@ def is_impure(node: Node, impure_random: bool = True) -> bool:
 
     Drawing random numbers counts too, unless `impure_random` is False: leaving out a draw changes the draws after it.
     """
-    if node.op in ("placeholder", "output"):
+    if node.op in ("placeholder", "output") or (node._meta is not None and "must_run" in node._meta):
         return True
     if node.op == "call_function":
         return _function_is_impure(node, impure_random)

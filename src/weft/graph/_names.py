@@ -35,7 +35,7 @@ class Names:
         if not candidate.isidentifier() or not candidate.isascii():
             candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
             candidate = f"_{candidate}" if candidate[0].isdigit() else candidate
-        numbered = _NUMBERED.match(candidate)
+        numbered = _NUMBERED.match(candidate) if candidate[-1].isdigit() else None
         base = numbered.group(1) if numbered else candidate
         last = self._last.setdefault(base, 0)
         if candidate in self._used or candidate in RESERVED:

@@ -11,11 +11,9 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from weft import _where
 from weft.errors import GraphError
-from weft.graph._arguments import ImmutableDict, freeze, graphs_in, map_arg, nodes_in
+from weft.graph._arguments import LEAVES, ImmutableDict, freeze, graphs_in, map_arg, nodes_in
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
@@ -95,8 +93,9 @@ class Node:
     def _set(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Replace all arguments, keeping both ends of every edge."""
         new_args, new_kwargs = freeze(tuple(args)), freeze(dict(kwargs))
-        for old in nodes_in((self._args, self._kwargs)):
-            old.users.pop(self, None)
+        if self._args or self._kwargs:
+            for old in nodes_in((self._args, self._kwargs)):
+                old.users.pop(self, None)
         for new in nodes_in((new_args, new_kwargs)):
             new.users[self] = None
         self._args, self._kwargs = new_args, new_kwargs
@@ -366,6 +365,5 @@ class Node:
 
 
 _NO_KWARGS: Mapping[str, Any] = ImmutableDict()
-_SIMPLE = frozenset(
-    {Node, int, float, bool, str, complex, type(None), np.dtype, type(...)}
-)  # arguments that need no freezing
+LEAVES.add(Node)
+_SIMPLE = frozenset(LEAVES)  # arguments that need no freezing

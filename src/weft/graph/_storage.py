@@ -148,14 +148,23 @@ class Storage:
         return any(self._meet(a, b) for a in one for b in others)
 
     def _meet(self, a: int, b: int) -> bool:
-        if a == b:
-            return True
-        old, young = min(a, b), max(a, b)
-        if young not in self._outer:
-            return False
-        if old in self._group and self._group[old][0] is self._group[young][0]:
-            return False  # carries of one loop that have been found to keep apart
-        return any(self._meet(root, old) for root in self._outer[young])
+        """Whether the memory of two roots may be the same: pairs of roots they may stand for are looked at once."""
+        waiting = [(min(a, b), max(a, b))]
+        seen = set(waiting)
+        while waiting:
+            old, young = waiting.pop()
+            if old == young:
+                return True
+            if young not in self._outer:
+                continue
+            if old in self._group and self._group[old][0] is self._group[young][0]:
+                continue  # carries of one loop that have been found to keep apart
+            for root in self._outer[young]:
+                pair = (min(root, old), max(root, old))
+                if pair not in seen:
+                    seen.add(pair)
+                    waiting.append(pair)
+        return False
 
     def _is_owned(self, roots: frozenset[int]) -> bool:
         return bool(roots) and all(root in self._owned or root in self._outer for root in self._reach(roots))
@@ -237,7 +246,7 @@ class Storage:
         if not self.keys.is_basic(key) and self._overlap(self._roots_of(written), roots):
             return False
         assert self._back is not None, "made where writing in place is enabled"
-        excused = self._back.excused(statement)
+        excused = {statement.value, *self._back.excused(statement)}
         return not any(
             other not in excused and self._overlap(self._roots[other], roots)
             for other in self._alive(self._reach(roots), statement.block, statement.at)
@@ -254,7 +263,7 @@ class Storage:
             ]
             self._holders[root] = kept
             for value in kept:
-                if _visible(value, block) and live_after(value, block, at):
+                if _defined(value, block, at) and live_after(value, block, at):
                     yield value
 
     def _choice(self, choice: Choice) -> None:
@@ -284,13 +293,14 @@ class Storage:
         return self._is_array(self.program.values[argument])
 
 
-def _visible(value: Value, block: Block) -> bool:
-    """Whether a value is defined in a block or one around it."""
+def _defined(value: Value, block: Block, at: int) -> bool:
+    """Whether a value is there at a position; one that comes later was noted when the loop was walked before."""
     here: Block | None = block
+    nested = False
     while here is not None:
         if here is value.block:
-            return True
-        here = here.parent
+            return value.at < at or (value.at == at and not nested)
+        here, at, nested = here.parent, here.at, True
     return False
 
 

@@ -145,6 +145,8 @@ class Keys:
         if isinstance(part, slice):
             bounds = (self._kind(bound) for bound in (part.start, part.stop, part.step) if bound is not None)
             return "plain" if all(kind == "number" for kind in bounds) else "unknown"
+        if isinstance(part, list) and part and all(self._kind(each) == "number" for each in part):
+            return "array"
         if not isinstance(part, Node):
             return _part(part)
         known: Any = self._program.values[part].type if part in self._program.values else None
@@ -176,6 +178,8 @@ def writes_directly(node: Node) -> bool:
     """Whether a node itself changes memory, as the statements of an untyped capture do."""
     if node.op not in ("call_function", "call_method") or node.target is builtins.print:
         return False
+    if node.bodies or (node.op == "call_function" and not node._input_nodes):
+        return False  # what is in bodies is asked for itself; what is given no value has none to write to
     return node.is_impure(impure_random=False) and not is_check(node)
 
 

@@ -67,6 +67,8 @@ def _same(left: Any, right: Any) -> bool:
 
 def broadcast_dim(name: str, a: Any, b: Any) -> Any:
     """The size that two sizes give where their arrays broadcast, None where they do not; `name` is the op's."""
+    if a is b:
+        return a
     env = common_env(a, b)
     if env is None:
         return b if a == 1 else a if b in (1, a) else None

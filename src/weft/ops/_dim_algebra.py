@@ -30,17 +30,27 @@ class Dim:
     has found equal may still hash differently, so do not use Dims of one environment as keys before all is decided.
     """
 
-    __slots__ = ("_hint", "env", "key", "poly")
+    __slots__ = ("_hint", "_key", "env", "poly")
     __weft_priority__ = 1
     __array_ufunc__ = None  # NumPy's numbers leave arithmetic with a Dim to the Dim
 
     def __init__(self, poly: Poly, env: Any) -> None:
         """Take a polynomial without zero coefficients that is not constant; `from_poly` makes an int of one that is."""
         self.poly, self.env = poly, env
-        self.key = tuple(sorted((tuple(f.serial for f in monomial), c) for monomial, c in poly.items()))
+        self._key: tuple[Any, ...] | None = None
         self._hint: Any = _unset
 
     # --- what it is made of ---
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The same for equal polynomials, and for no others."""
+        key = self._key
+        if key is None:
+            # Most polynomials are of one or two monomials of one factor.
+            pairs = [(tuple([f.serial for f in monomial]), c) for monomial, c in self.poly.items()]
+            key = self._key = tuple(pairs) if len(pairs) == 1 else tuple(sorted(pairs))
+        return key
 
     @property
     def hint(self) -> int | None:
@@ -279,7 +289,7 @@ def poly_of(value: Any) -> Poly:
 
 def from_poly(poly: Mapping[Monomial, int], env: Any) -> Any:
     """A Dim of a polynomial, or an int where it is constant."""
-    cleaned = {monomial: c for monomial, c in poly.items() if c}
+    cleaned = poly if all(poly.values()) else {monomial: c for monomial, c in poly.items() if c}
     if not cleaned:
         return 0
     return cleaned[()] if len(cleaned) == 1 and () in cleaned else Dim(cleaned, env)
@@ -322,7 +332,12 @@ def _serial(factor: Factor) -> int:
 
 def _add(left: Any, right: Any, sign: int) -> Any:
     total = dict(poly_of(left))
-    for monomial, c in poly_of(right).items():
+    if not isinstance(right, Dim):
+        if not right:
+            return left
+        total[()] = total.get((), 0) + sign * right
+        return from_poly(total, left.env)
+    for monomial, c in right.poly.items():
         total[monomial] = total.get(monomial, 0) + sign * c
     return from_poly(total, common_env(left, right))
 

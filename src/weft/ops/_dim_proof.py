@@ -15,6 +15,7 @@ from weft.ops._dim_algebra import Dim, all_factors, from_factor, from_poly
 from weft.ops._dim_terms import Atom, Factor, Monomial, Term, sliced
 
 Bounds = tuple[int | None, int | None]
+_KEPT = 10_000  # answers to keep at most
 
 
 class Knowledge:
@@ -28,6 +29,7 @@ class Knowledge:
         self._nonzero: dict[Any, Dim] = {}
         self._low: dict[Factor, int] = {}
         self._high: dict[Factor, int] = {}
+        self._answers: dict[Any, bool | None] = {}  # what was asked since something was learned last
 
     def term(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Term:
         """The Term of a function of sizes, the same object each time."""
@@ -44,6 +46,16 @@ class Knowledge:
 
     def prove(self, relation: str, left: Any, right: Any) -> bool | None:
         """Whether a relation holds for all sizes, True or False; None where that depends, or is not found out."""
+        key = (relation, left.key if isinstance(left, Dim) else left, right.key if isinstance(right, Dim) else right)
+        try:
+            return self._answers[key]
+        except KeyError:
+            if len(self._answers) >= _KEPT:
+                self._answers.clear()
+            answer = self._answers[key] = self._prove(relation, left, right)
+            return answer
+
+    def _prove(self, relation: str, left: Any, right: Any) -> bool | None:
         if relation in ("==", "!="):
             equal = self._equal(self.resolve(left - right))
             return equal if equal is None or relation == "==" else not equal
@@ -176,12 +188,11 @@ class Knowledge:
 
     def learn(self, relation: str, left: Any, right: Any) -> None:
         """Take a relation to hold from now on."""
-        if relation in ("==", "!="):
-            difference = self.resolve(left - right)
-            if isinstance(difference, Dim):
-                (self._learn_zero if relation == "==" else self._learn_nonzero)(difference)
-            return
-        self._learn_fact(self.resolve(_excess(relation, left, right)))
+        if relation not in ("==", "!="):
+            self._learn_fact(self.resolve(_excess(relation, left, right)))
+        elif isinstance(difference := self.resolve(left - right), Dim):
+            (self._learn_zero if relation == "==" else self._learn_nonzero)(difference)
+        self._answers.clear()
 
     def _learn_fact(self, value: Any) -> None:
         while isinstance(value, Dim) and value.key in self._nonzero:
@@ -189,6 +200,7 @@ class Knowledge:
         if not isinstance(value, Dim):
             return
         self._facts[value.key] = value
+        self._answers.clear()
         if len(value.poly) > 2 or (len(value.poly) == 2 and () not in value.poly):
             return
         constant = value.poly.get((), 0)
@@ -225,6 +237,7 @@ class Knowledge:
 
     def _refresh(self) -> None:
         """Write everything known in terms of what the latest equation left."""
+        self._answers.clear()
         solved, self._solved = self._solved, {}
         facts, nonzero, zero = self._facts, self._nonzero, self._zero
         self._facts, self._nonzero, self._zero = {}, {}, {}

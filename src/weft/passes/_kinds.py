@@ -74,7 +74,13 @@ def kind_of_graph(graph: Graph, graphs: dict[Graph, str] | None = None) -> str:
 
 def must_run(node: Node, graphs: dict[Graph, str] | None = None) -> bool:
     """Whether a node stays even where nothing reads it."""
-    return node.op in ("placeholder", "output") or kind_of(node, graphs) in (EFFECT, DRAW, WRITE)
+    if node.op in ("placeholder", "output"):
+        return True
+    if is_control(node):
+        # Not by the worst kind: beside something opaque, which may go, a body may print or fail.
+        inner = (part for body in bodies_of(node) for part in body.nodes if part.op not in ("placeholder", "output"))
+        return any(must_run(part, graphs) for part in inner)
+    return kind_of(node, graphs) in (EFFECT, DRAW, WRITE)
 
 
 def has_writes(graph: Graph) -> bool:

@@ -88,15 +88,18 @@ class PassManager:
     """Runs passes over a graph and its bodies, in rounds, until a whole round changes nothing.
 
     With `lint` the graph is checked after each pass. A pass that fails, or breaks the graph, is named in the error, and
-    the graph is as it was before that pass.
+    the graph is as it was before that pass; without `restore`, which takes a copy of the graph, it is left as it is.
     """
 
-    def __init__(self, passes: Sequence[Pass] = DEFAULT, *, lint: bool = True, max_rounds: int = 10) -> None:
+    def __init__(
+        self, passes: Sequence[Pass] = DEFAULT, *, lint: bool = True, max_rounds: int = 10, restore: bool = True
+    ) -> None:
         if max_rounds < 1:
             raise ValueError(f"PassManager: at least one round is needed, got max_rounds={max_rounds}")
         self.passes = tuple(passes)
         self.lint = lint
         self.max_rounds = max_rounds
+        self.restore = restore
 
     def run(self, graph: Graph | GraphModule) -> Report:
         """Run the passes; a module is compiled again at the end."""
@@ -105,14 +108,14 @@ class PassManager:
         target = graph.graph if isinstance(graph, GraphModule) else graph
         if self.lint:
             target.lint()
-        start = target.clone()
+        start = target.clone() if self.restore else None
         report = Report()
         self._rounds(target, start, report)
         if isinstance(graph, GraphModule) and report.changes:
             graph.recompile()
         return report
 
-    def _rounds(self, graph: Graph, start: Graph, report: Report) -> None:
+    def _rounds(self, graph: Graph, start: Graph | None, report: Report) -> None:
         clean = 0  # passes in a row that found nothing to do
         nodes = node_count(graph)
         for number in range(1, self.max_rounds + 1):
@@ -128,7 +131,7 @@ class PassManager:
                     return
         report.settled = clean == len(self.passes) or not self.passes
 
-    def _one(self, one: Pass, graph: Graph, start: Graph, report: Report) -> Changes:
+    def _one(self, one: Pass, graph: Graph, start: Graph | None, report: Report) -> Changes:
         try:
             changes = one(graph)
             if not isinstance(changes, Changes):
@@ -137,12 +140,13 @@ class PassManager:
             if self.lint and (changes or one not in DEFAULT):
                 graph.lint()
         except Exception as error:
-            self._restore(graph, start, len(report.runs))
+            if start is not None:
+                self._restore(graph, start, len(report.runs))
             message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
             raise GraphError(
                 f"pass {_name(one)}: {message}",
                 where=getattr(error, "where", None),
-                help="the graph is as it was before this pass",
+                help="the graph is as it was before this pass" if start is not None else None,
             ) from error
         return changes
 

@@ -1,0 +1,83 @@
+"""`values[k]` of a plain list or tuple, where `k` is traced: one of its items, all of which must be of one type.
+
+Items that are lists or tuples themselves are chosen part by part: `moves[k]` of `((1, 0), (0, 1))` is a pair.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import pytree
+from weft.capture._merge import describe
+from weft.capture._values import Array, Scalar
+from weft.errors import CaptureError
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_HELP = "make it an array, or compare with each place: if k == 0: ... elif k == 1: ..."
+
+
+def choose(recorder: Recorder, values: list[Any] | tuple[Any, ...], key: Scalar) -> Any:
+    """The item at a traced place."""
+    name = type(values).__name__
+    if not values:
+        raise IndexError(f"{name} index out of range")
+    parts = [pytree.flatten(value) for value in values]
+    first, tree = parts[0]
+    if any(other != tree for _, other in parts):
+        _refuse(recorder, name, values)
+    columns = zip(*(leaves for leaves, _ in parts), strict=True)
+    return tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
+
+
+def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
+    kinds = {_kind(value) for value in values}
+    if len(kinds) > 1 or None in kinds:
+        _refuse(recorder, name, values)
+    (kind,) = kinds
+    if kind is str:
+        return recorder.wrap(recorder.create(operator.getitem, (list(values), key), {}, str), str)
+    try:
+        stacked = recorder.numpy.function(np.array, (list(values),), {})
+    except CaptureError:
+        raise
+    except Exception:  # arrays of different shapes
+        _refuse(recorder, name, values)
+    if stacked.spec.dtype.hasobject:
+        _refuse(recorder, name, values)
+    made = recorder.getitem(stacked, key)
+    if isinstance(kind, type):
+        return recorder.python.call(kind, (made,), {})
+    if kind[0] == "array":
+        _share(recorder, values, made)
+    return made
+
+
+def _kind(value: Any) -> Any:
+    """What values must have in common: a type of Python's, or a dtype, and whether it is an array's."""
+    if isinstance(value, Scalar):
+        return value.kind if isinstance(value.kind, type) else ("scalar", value.kind)
+    if isinstance(value, Array):
+        return "array", value.spec.dtype
+    if isinstance(value, np.ndarray):
+        return "array", value.dtype
+    if isinstance(value, np.generic):
+        return "scalar", value.dtype
+    return type(value) if type(value) in (int, float, bool, complex, str) else None
+
+
+def _share(recorder: Any, values: tuple[Any, ...], made: Array) -> None:
+    """A write to one of the arrays, or to the one that was chosen, would be seen by the other: neither may follow."""
+    arrays = [value if isinstance(value, Array) else recorder.constant(value) for value in values]
+    made.buffer.maybe = tuple(dict.fromkeys(array.buffer.name for array in arrays))
+    for array in arrays:
+        array.buffer.shadows.append(made.buffer)
+
+
+def _refuse(recorder: Any, name: str, values: Any) -> None:
+    shown = " and ".join(dict.fromkeys(describe(value) for value in values[:3]))
+    recorder.refuse(f"a {name} of {shown}, indexed by a traced value", help=_HELP)

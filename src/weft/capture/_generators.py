@@ -1,0 +1,116 @@
+"""Generators of a captured program.
+
+Each runs as Python's own, item by item, as long as nothing traced decides how many items it yields. Where a loop of it
+turns out to be traced before the first item, the generator runs at once instead, and collects what it yields in a list.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._convert_build import LOAD, constant, load, put, statement, store
+from weft.errors import CaptureError
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+YIELDED = "_yielded_items"
+
+
+class Generated:
+    """What a call of a generator function gives in a captured program."""
+
+    def __init__(self, recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.recorder = recorder
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.native = recorder._deeper(recorder.bind(function), args, kwargs)
+        self.peeked: list[Any] = []  # the first item, where it was asked for already
+        self.begun = False
+        self.collected: list[Any] | None = None
+
+    def settled(self) -> Any:
+        """The list of all it yields where that had to be collected, else itself."""
+        if not self.begun:
+            self._begin()
+        return self if self.collected is None else self.collected
+
+    def _begin(self) -> None:
+        self.begun = True
+        recorder = self.recorder
+        mark, effects, refused = recorder.region.mark(), recorder.python_effects, recorder.refused
+        try:
+            self.peeked = [next(self.native)]
+        except StopIteration:
+            pass
+        except CaptureError:
+            if recorder.python_effects != effects or not recorder.branches:
+                raise
+            recorder.region.go_back(mark)
+            recorder.refused = refused
+            self.collected = recorder._deeper(recorder.bind(self.function, collect=True), self.args, self.kwargs)
+
+    def __iter__(self) -> Iterator[Any]:
+        found = self.settled()
+        return self if found is self else iter(found)
+
+    def __next__(self) -> Any:
+        if not self.begun:
+            self._begin()
+        if self.peeked:
+            return self.peeked.pop()
+        if self.collected is not None:
+            self.recorder.refuse(
+                "next() of a generator whose loop is traced", help="loop over it with `for`, or make a list of it"
+            )
+        return next(self.native)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.native, name)
+
+
+class Collecting(ast.NodeTransformer):
+    """A generator function as one that gives the list of what it yields."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def function(self, node: ast.FunctionDef) -> None:
+        first = 1 if ast.get_docstring(node, clean=False) is not None else 0
+        head, body = node.body[:first], node.body[first:]
+        at = (body or head)[0]
+        begin = store(at, YIELDED, put(ast.List([], LOAD), at))
+        body = [self.visit(each) for each in body]
+        node.body = [*head, begin, *body, put(ast.Return(load(at, YIELDED)), node.body[-1])]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        value = node.value
+        if isinstance(value, ast.Yield):
+            item = constant(value, None) if value.value is None else self.visit(value.value)
+            return statement(self._call(value, "append", item))
+        if isinstance(value, ast.YieldFrom):
+            return statement(self._call(value, "extend", self.visit(value.value)))
+        self.generic_visit(node)
+        return node
+
+    def _call(self, at: ast.expr, method: str, item: ast.expr) -> ast.expr:
+        return put(ast.Call(put(ast.Attribute(load(at, YIELDED), method, LOAD), at), [item], []), at)
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        node.value = load(node, YIELDED)
+        return node
+
+    def visit_Yield(self, node: Any) -> Any:
+        raise CaptureError(
+            f"{self.name} is a generator that receives values, and its loop at or around line {node.lineno} is traced",
+            help="let it only yield, or write it as a loop",
+        )
+
+    visit_YieldFrom = visit_Yield
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        """A function inside: what it yields is its own."""
+        return node
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_FunctionDef

@@ -1,0 +1,87 @@
+"""Plain lists, dicts, sets and texts of a captured program, asked with a traced key or value.
+
+A traced value has no hash that means anything: looked up in a dict it would be found nowhere. What is known in this
+call decides under a guard; what is of unknown type is looked up when the graph runs; anything else is refused.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._lists import GrownList
+from weft.capture._opaque import is_opaque
+from weft.capture._values import Scalar, Traced, is_traced
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_BY_HASH = {
+    dict: frozenset({"get", "pop", "setdefault"}),
+    set: frozenset({"add", "discard", "remove"}),
+}
+
+
+def get(mapping: Any, key: Any, default: Any = None) -> Any:
+    """`mapping.get(key, default)`."""
+    return mapping.get(key, default)
+
+
+def merge(*parts: Any) -> dict[Any, Any]:
+    """`{**a, **b}`."""
+    made: dict[Any, Any] = {}
+    for part in parts:
+        made = {**made, **part}
+    return made
+
+
+def call_text(text: str, method: str, *args: Any, **kwargs: Any) -> Any:
+    """A method of a text: `text.method(*args)`."""
+    return getattr(text, method)(*args, **kwargs)
+
+
+def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
+    """`value[key]` of a plain container, where the key is traced."""
+    if is_opaque(key):
+        return recorder.opaque(operator.getitem, (value, key), {})
+    if isinstance(value, dict) and isinstance(key, Traced):
+        return value[_known(recorder, key, "a key of a dict")]
+    return value[key]
+
+
+def in_container(recorder: Recorder, item: Any, container: Any) -> Any:
+    """`item in container`, where what is asked for, or what is asked, is of unknown type; None where neither is."""
+    if isinstance(container, GrownList):
+        return container.holds(item)
+    if not is_opaque((item, container)):
+        return None
+    plain = tuple(container) if isinstance(container, (set, frozenset, dict)) else container
+    return recorder.opaque(operator.contains, (plain, item), {})
+
+
+def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of a plain container or text, given something traced."""
+    name = function.__name__
+    if isinstance(owner, str):
+        if name == "format":
+            return recorder.wrap(recorder.create(str.format, (owner, *args), kwargs, str), str)
+        if is_opaque(args) or is_opaque(kwargs):
+            return recorder.opaque(call_text, (owner, name, *args), kwargs)
+    by_hash = _BY_HASH.get(type(owner), frozenset())
+    if name in by_hash and args and isinstance(args[0], Traced):
+        if name == "get" and is_opaque(args[0]):
+            return recorder.opaque(get, (owner, *args), kwargs)
+        what = "a key of a dict" if isinstance(owner, dict) else "an element of a set"
+        args = (_known(recorder, args[0], what), *args[1:])
+    elif isinstance(owner, (set, frozenset)) and is_traced(tuple(args)):
+        recorder.refuse(f".{name}() of a set and traced values", help="use arrays: np.unique, np.isin, np.union1d")
+    return function(*args, **kwargs)
+
+
+def _known(recorder: Recorder, key: Any, what: str) -> Any:
+    if isinstance(key, Scalar) and recorder.can_decide(key):
+        return recorder.concrete(key, what)
+    recorder.refuse(
+        f"{what} that is traced: which one it is, is known only when the graph runs",
+        help="use an array indexed by the number, or compare with each key",
+    )

@@ -1,0 +1,93 @@
+"""Plain lists and tuples indexed by a traced place: the item has the type it has in Python."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+TABLE = (3, 1, 4, 1, 5)
+ITEMS: list[Callable[[Any, int], Any]] = [
+    lambda x, k: TABLE[k],
+    lambda x, k: [0.5, 1.5, 2.5][k],
+    lambda x, k: [True, False, True][k],
+    lambda x, k: [1j, 2.0 + 0j, 3j][k],
+    lambda x, k: ["low", "middle", "high"][k],
+    lambda x, k: [np.float32(1), np.float32(2), np.float32(3)][k],
+    lambda x, k: [x, x + 1, x * 2][k],
+    lambda x, k: [x[0], x[1], x.sum()][k],
+    lambda x, k: ((1, 0), (0, 1), (-1, 0))[k],
+    lambda x, k: [[1, 2], [3, 4], [5, 6]][k],
+    lambda x, k: [[1, 2], [3, 4], [5, 6]][k][k],
+    lambda x, k: [("a", 1.5), ("b", 2.5), ("c", 3.5)][k],
+    lambda x, k: [x, x + 1, x * 2][k].copy() * 2,
+]
+
+
+@pytest.mark.parametrize("pick", ITEMS, ids=range(len(ITEMS)))
+def test_items_keep_their_type(pick: Callable[[Any, int], Any]) -> None:
+    def program(x: Any) -> Any:
+        return pick(x, int(x[0]))
+
+    compiled = weft.compile(program)
+    for first in (0.0, 1.0, -1.0):
+        x = np.array([first, 4.0, 2.5])
+        got, expected = compiled(x.copy()), program(x.copy())
+        assert repr(got) == repr(expected)
+        assert type(got) is type(expected)
+    assert compiled.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("pick", [ITEMS[0], ITEMS[4], ITEMS[6]], ids=["numbers", "texts", "arrays"])
+def test_a_place_out_of_range_is_an_index_error(pick: Callable[[Any, int], Any]) -> None:
+    compiled = weft.compile(lambda x: pick(x, int(x[0])))
+    compiled(np.array([1.0, 0.0]))
+    with pytest.raises(IndexError):
+        compiled(np.array([9.0, 0.0]))
+
+
+def written_after(x):
+    items = [x, x * 2]
+    item = items[int(x[0])]
+    x[1] = 9
+    return item
+
+
+def written_through(x):
+    item = [x, x * 2][int(x[0])]
+    item[1] = 9
+    return x
+
+
+def row_written(x):
+    rows = [[1, 2], [3, 4]]
+    row = rows[int(x[0])]
+    row[0] = 5
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (lambda x: [1, 2.5][int(x[0])], "a list of a number of type int and a number of type float, indexed by"),
+        (lambda x: [1, (2, 3)][int(x[0])], "a list of a number of type int and a tuple, indexed by a traced value"),
+        (lambda x: [x[0], 1.0][int(x[0])], "a list of a number of type float64 and a number of type float"),
+        (lambda x: [np.sin, np.cos][int(x[0])](x), "a list of a ufunc, indexed by a traced value"),
+        (lambda x: [2**70, 1][int(x[0])], "a list of a number of type int, indexed by a traced value"),
+        (written_after, "x was written after"),
+        (written_through, "a write to"),
+        (row_written, "changes a list that the program did not make itself"),
+    ],
+)
+def test_what_is_refused(program: Callable[[Any], Any], message: str) -> None:
+    x = np.array([1.0, 0.0])
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(program)(copy.copy(x))
+    assert caught.value.message.startswith(message) or message in caught.value.message
+    assert caught.value.help

@@ -1,0 +1,132 @@
+"""Captured programs that write elements in loops: the generated code writes them in place, as the program does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+
+
+def cumulative(x: Any) -> Any:
+    out = np.zeros(len(x))
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i]
+        out[i] = total
+    return out
+
+
+def insertion_sort(values: Any) -> Any:
+    a = values.copy()
+    for i in range(1, len(a)):
+        key = a[i]
+        j = i - 1
+        while j >= 0 and a[j] > key:
+            a[j + 1] = a[j]
+            j -= 1
+        a[j + 1] = key
+    return a
+
+
+def wander(size: int, steps: int) -> Any:
+    """Two numbers trade places in every iteration: the loop's carries take several rounds to settle."""
+    grid = np.zeros((size, size), dtype=np.int8)
+    y = x = size // 2
+    dy, dx = -1, 0
+    for _ in range(steps):
+        if grid[y, x]:
+            dy, dx = -dx, dy
+        else:
+            dy, dx = dx, -dy
+        grid[y, x] = 1 - grid[y, x]
+        y, x = (y + dy) % size, (x + dx) % size
+    return grid, (y, x)
+
+
+def swap_rows(a: Any) -> None:
+    for k in range(len(a) - 1):
+        p = k + np.argmax(np.abs(a[k:, 0]))
+        a[[k, p]] = a[[p, k]]
+
+
+def quiet(x: Any, n: int) -> Any:
+    out = np.zeros(n)
+    with np.errstate(divide="ignore"):
+        for i in range(n):
+            out[i] = x[i] / 2.0
+    return out
+
+
+def talk(x: Any) -> Any:
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = x[i] * 2
+        print(i, out[i])
+    return out
+
+
+def into_the_argument(a: Any, b: Any) -> None:
+    for i in range(1, len(a)):
+        for j in range(len(b)):
+            a[i] += a[i - 1] * b[j]
+
+
+PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (cumulative, (np.arange(20.0),)),
+    (insertion_sort, (np.array([3.0, 1.0, 2.0, 5.0, 4.0] * 3),)),
+    (wander, (9, 40)),
+    (swap_rows, (np.arange(20.0).reshape(10, 2) % 7,)),
+    (quiet, (np.arange(12.0), 12)),
+    (talk, (np.arange(12.0),)),
+    (into_the_argument, (np.arange(12.0), np.ones(11))),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=[function.__name__ for function, _ in PROGRAMS])
+def test_elements_are_written_in_place(
+    function: Callable[..., Any], args: tuple[Any, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
+    given = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
+    compiled = weft.compile(function)
+    expected = function(*plain)
+    printed = capsys.readouterr().out
+    np.testing.assert_equal(compiled(*given), expected)
+    assert capsys.readouterr().out == printed
+    np.testing.assert_equal(given, plain)
+    assert "for " in compiled.code
+    assert "index_update" not in compiled.code
+    assert ".copy(" not in compiled.code.replace("weft.copy(values)", "")
+
+
+def shifted(a: Any) -> Any:
+    """What a later iteration reads of an earlier one must not be written over."""
+    rows = np.zeros((len(a), len(a)))
+    row = np.zeros(len(a))
+    for i in range(len(a)):
+        before = row
+        row = row.copy()
+        row[i] = a[i]
+        rows[i] = before + row
+    return rows
+
+
+def pairs(a: Any) -> Any:
+    first = np.zeros(len(a))
+    second = first
+    for i in range(len(a)):
+        kept = second * 1.0
+        second = first
+        first = kept
+        first[i] = a[i]
+    return first, second
+
+
+@pytest.mark.parametrize("function", [shifted, pairs])
+def test_what_is_still_read_is_copied(function: Callable[..., Any]) -> None:
+    a = np.arange(1.0, 12.0)
+    np.testing.assert_equal(weft.compile(function)(a), function(a))
