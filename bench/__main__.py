@@ -19,6 +19,9 @@ SECTIONS = {  # title: module and function
     "Editing": "edit.edits",
     "A whole graph": "edit.whole_graph",
     "Passes": "passes.growth",
+    "Capturing functions of 100 lines": "capture.first_call",
+    "A cached call of a compiled function": "capture.cached_call",
+    "Growth of capture": "capture.growth",
 }
 
 

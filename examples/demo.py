@@ -1,4 +1,4 @@
-"""weft in a minute: capture a program, read, edit and rewrite it, run it, train it, save it and load it again.
+"""weft in a minute: capture a program, read, edit and rewrite it, compile, run, train, save and load it again.
 
 Run by `make demo`. In colour on a terminal, plain when piped or when NO_COLOR is set.
 """
@@ -18,7 +18,7 @@ import weft
 from weft import nn, optim
 
 COLOUR = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-KEYWORDS = re.compile(r"\b(def|return|import|from|None|True|False)\b")
+KEYWORDS = re.compile(r"\b(def|return|import|from|for|while|if|else|in|not|None|True|False)\b")
 
 
 class Classifier(nn.Module):
@@ -46,6 +46,22 @@ def level(signal):
     smoothed = signal * 1
     smoothed[1:-1] += (signal[:-2] + signal[2:]) / 2
     return np.sqrt(np.mean(np.square(smoothed)))
+
+
+def bounce(heights, speeds, steps):
+    """A simulation as people write it: balls fall, and bounce until they lie still. It changes its arguments."""
+    bounces = 0
+    for _ in range(steps):
+        speeds -= 0.1
+        heights += speeds
+        for i in range(len(heights)):
+            if heights[i] < 0:
+                heights[i] = 0.0
+                speeds[i] *= -0.8
+                bounces += 1
+        if np.abs(speeds).max() < 0.1:
+            break
+    return bounces
 
 
 def train(model: nn.Module) -> None:
@@ -98,14 +114,17 @@ def main() -> None:
     signal = np.sin(np.linspace(0, 20, 1000)).reshape(2, 500)
     print(f"graph {numeric(signal)}\nNumPy {rms(signal)}")
 
-    heading("6. Differentiate NumPy code, item assignment and all, and train the model")
+    heading("6. Whole programs are compiled: loops, branches, writes into arguments")
+    show_compiled()
+
+    heading("7. Differentiate NumPy code, item assignment and all, and train the model")
     noise = weft.tensor(np.cos(np.arange(6.0)), requires_grad=True)
     loudness = level(noise)
     loudness.backward()
     print(f"level {loudness.item():.4f}, its gradient {noise.grad}")
     train(Classifier())
 
-    heading("7. Save, load, run: the same numbers, and no code in the file")
+    heading("8. Save, load, run: the same numbers, and no code in the file")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "classifier.weft"
         traced.save(path)
@@ -113,9 +132,25 @@ def main() -> None:
         same = np.array_equal(np.asarray(loaded(x)), np.asarray(traced(x)))
         print(f"{path.name}: {path.stat().st_size} bytes, {len(loaded.graph.nodes)} nodes, equal results: {same}")
 
-    heading("8. What a trace cannot hold is refused, with the line and the way out")
+    heading("9. What a trace cannot hold is refused, with the line and the way out")
     show_refusal()
     print(style(f"\ndone in {time.perf_counter() - started:.2f} s", "2"))
+
+
+def show_compiled() -> None:
+    """Compile a simulation, compare it with the plain call, and show what was captured."""
+    compiled = weft.compile(bounce)
+    given = np.array([1.0, 2.0, 0.5]), np.zeros(3)
+    expected = tuple(array.copy() for array in given)
+    bounces = compiled(*given, 40)
+    same = bounces == bounce(*expected, 40) and all(map(np.array_equal, given, expected))
+    show_code(compiled.code)
+    print(f"{bounces} bounces; the plain call gives the same, and leaves the same in its arguments: {same}")
+    compiled(np.ones(100), np.zeros(100), 10)
+    print(f"after a call with 100 balls: {compiled.cache_info()}")
+    compiled(np.ones(3, np.float32), np.zeros(3, np.float32), 10)
+    print(f"captured again, because {compiled.why_recompiled()[-1]}")
+    print(weft.explain(bounce, np.ones(3), np.zeros(3), 40))
 
 
 def show_refusal() -> None:

@@ -130,3 +130,49 @@ def pairs(a: Any) -> Any:
 def test_what_is_still_read_is_copied(function: Callable[..., Any]) -> None:
     a = np.arange(1.0, 12.0)
     np.testing.assert_equal(weft.compile(function)(a), function(a))
+
+
+def rows_in_a_list(a: Any) -> Any:
+    """Each row is written while it is new, and stays as it is in the list."""
+    rows = []
+    for i in range(len(a)):
+        row = np.zeros(len(a))
+        for j in range(len(a)):
+            row[j] = a[i] * j
+        rows.append(row)
+    return np.array(rows)
+
+
+def test_a_row_is_written_in_place_before_it_is_listed() -> None:
+    a = np.arange(12.0)
+    compiled = weft.compile(rows_in_a_list)
+    np.testing.assert_equal(compiled(a), rows_in_a_list(a))
+    assert ".append(row)" in compiled.code
+    assert "index_update" not in compiled.code
+
+
+def snapshots(a: Any) -> Any:
+    """What was put into the list is written no more: the row after it is another."""
+    rows = []
+    row = np.zeros(len(a))
+    for i in range(len(a)):
+        row = row + 0.0
+        row[i] = a[i]
+        rows.append(row)
+    row[0] = 5.0
+    return rows[-1] * 1.0, row, np.array(rows)
+
+
+def listed_before(a: Any) -> Any:
+    rows = []
+    row = a * 2
+    for i in range(len(a)):
+        rows.append(row * 1.0)
+        row[i] = -1.0
+    return np.array(rows), row
+
+
+@pytest.mark.parametrize("function", [snapshots, listed_before])
+def test_what_a_list_holds_stays_as_it_is(function: Callable[..., Any]) -> None:
+    a = np.arange(1.0, 13.0)
+    np.testing.assert_equal(weft.compile(function)(a), function(a))

@@ -1,4 +1,4 @@
-"""Every program of the corpus, captured in every way, does what the plain call does: result, writes, text, exceptions."""
+"""Every program of the corpus, captured in every way, does what the plain call does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def plain_outcomes(program: Program) -> list[Outcome]:
 
 
 def check_compiled(program: Program, dynamic: bool | None) -> None:
-    """One compiled function for all makers' arguments, forth and back: a graph is never taken for others than its own."""
+    """One compiled function for all makers' arguments, forth and back: a graph is never taken for other arguments."""
     expected = plain_outcomes(program)
     compiled = weft.compile(program.function, dynamic=dynamic)
     plainly = runs_as_plain_python(compiled)

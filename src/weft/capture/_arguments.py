@@ -95,7 +95,13 @@ def bind(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspec
 
 
 def placeholders(
-    recorder: Recorder, bound: inspect.BoundArguments, *, dynamic: bool, numbers: tuple[type, ...], given: set[str], held: int | None = None
+    recorder: Recorder,
+    bound: inspect.BoundArguments,
+    *,
+    dynamic: bool,
+    numbers: tuple[type, ...],
+    given: set[str],
+    held: int | None = None,
 ) -> Arguments:
     """Make the inputs of the graph. `numbers` are the types of Python's numbers that are inputs; others are fixed.
 

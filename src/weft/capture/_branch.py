@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from weft import pytree
 from weft.capture._cells import Restart, Watched
+from weft.capture._convert import is_converted
 from weft.capture._convert_site import Site
 from weft.capture._merge import (
     Disagreement,
@@ -23,6 +23,7 @@ from weft.capture._merge import (
 )
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
+from weft.capture._sharing import may_be, tie
 from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
@@ -51,7 +52,8 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
         return True
     if not issubclass(kind, Exception) or issubclass(kind, TraceError) or recorder.trying:
         return False
-    if not issubclass(kind, WeftError) and _raised_by_weft(error):
+    # A variable without a value is the program's own affair, though a hook says so.
+    if not issubclass(kind, (WeftError, UnboundLocalError)) and _raised_by_weft(error):
         return False
     present, recorder.region = recorder.region, region
     try:
@@ -179,11 +181,14 @@ class Join:
         ended = [region.failed is not None for region in self.regions]
         if any(ended):
             return self._only(name, b if ended[0] else a, 1 if ended[0] else 0)
+        if self.recorder.untyped and type(a) is list and type(b) is list and a is not b:
+            self.recorder.lists.own(a, b)
+            return self._slot(name, Type(unknown=True), (a, b))
         if is_same(a, b):
             return a
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._undefined(name, a, b, branch)
-        (leaves_a, tree_a), (leaves_b, tree_b) = pytree.flatten(a), pytree.flatten(b)
+        (leaves_a, tree_a), (leaves_b, tree_b) = map(self.recorder.lists.flatten, (a, b))
         if tree_a != tree_b:
             if self.recorder.untyped:
                 return self._slot(name, Type(unknown=True), (a, b))
@@ -191,11 +196,15 @@ class Join:
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
         return _Later(lambda items: tree_a.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
 
+    def _chosen(self, value: Any) -> Type | None:
+        """Where no types are known, a branch may choose a function or class too: it is called as it is."""
+        return Type(unknown=True) if self.recorder.untyped and callable(value) and not is_converted(value) else None
+
     def _leaf(self, name: str, a: Any, b: Any, branch: Any) -> Any:
         if is_same(a, b):
             return a
-        first: Any = type_in(self.recorder, a)
-        second: Any = type_in(self.recorder, b)
+        first: Any = type_in(self.recorder, a) or self._chosen(a)
+        second: Any = type_in(self.recorder, b) or self._chosen(b)
         if first is None or second is None:
             self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
         try:
@@ -215,7 +224,7 @@ class Join:
             return self._built(lambda v, f: kind(name, v, f, value.why), held, flag)
         if isinstance(value, Undefined):
             return value
-        leaves, tree = pytree.flatten(value)
+        leaves, tree = self.recorder.lists.flatten(value)
         parts = [self._passed(name, leaf, side) for leaf in leaves]
         return _Later(lambda items: tree.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
 
@@ -231,7 +240,8 @@ class Join:
         recorder, index = self.recorder, len(self.types)
         if type_.spec is not None:
             type_ = Type(visible_sizes(recorder, type_.spec, recorder.region), tensor=type_.tensor)
-            known = [v.buffer for v in values if isinstance(v, Array) and recorder.region.knows(v.buffer)]
+            roots = [root for v in values if isinstance(v, Array) for root in may_be(v.buffer)]
+            known = [root for root in dict.fromkeys(roots) if recorder.region.knows(root)]
             if known:
                 self.shadows.append((index, known))
         for side, (region, value) in enumerate(zip(self.regions, values, strict=True)):
@@ -275,9 +285,12 @@ class Join:
     def _disagree(self, name: str, how: str, branch: Any) -> Any:
         first, second = branch.lines(name)
         shown = "the result" if name.startswith("_weft") else name
+        # The value of a conditional expression has no lines of its own.
+        lines = f" (at {first} and at {second})".replace("at before", "before")
+        if shown != name and first.startswith("before") and second.startswith("before"):
+            lines = ""
         self.recorder.refuse(
-            f"the two sides of the branch at line {branch.site.line} disagree on {shown}: {how} "
-            f"(at {first} and at {second})",
+            f"the two sides of the branch at line {branch.site.line} disagree on {shown}: {how}{lines}",
             help="give it the same shape and dtype on both sides",
         )
 
@@ -312,9 +325,7 @@ class Join:
             item = project(recorder, node, k, metas[k], name)
             values.append(value_of(recorder, type_, item, name))
         for index, known in self.shadows:
-            for buffer in known:
-                buffer.shadows.append(values[index].buffer)
-            values[index].buffer.maybe = tuple(buffer.name for buffer in known)
+            tie(values[index].buffer, known)
         return values
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from weft import pytree
+from weft import _where, pytree
 from weft._module import Module
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
@@ -75,6 +76,12 @@ def capture(
     `make` makes the recorder.
     """
     plain, held = original_function(function)
+    if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
+        raise CaptureError(
+            f"{plain.__name__} is a generator or a coroutine: a graph gives its result at once",
+            where=str(_where.locate((plain.__code__, 0, None))),
+            help="write the values into an array or a list and return it",
+        )
     keywords = bound_keywords(function)
     bound = bind(plain, (*held, *args), {**keywords, **kwargs})
     recorder = make(branches=branches, boundary=sys._getframe())
@@ -83,12 +90,14 @@ def capture(
     if isinstance(function, Module):
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
     names = list(bound.signature.parameters)
-    given = set(names) if not given_only else set(bound.signature.bind(*held, *args, **kwargs).arguments)
+    given = set(names) if not given_only else set(bound.signature.bind_partial(*held, *args, **kwargs).arguments)
     given -= {*names[: len(held)], *(keywords.keys() - kwargs.keys())}
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
     bound_count = len(held) if given_only else None
     made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count)
     call_args, call_kwargs = made.call()
+    for value in (*call_args, *call_kwargs.values()):
+        recorder.reads.from_outside(value)
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -103,7 +112,8 @@ def capture(
             gc.enable()
     graph = recorder.root.graph
     graph.signature = made.inputs(bound_count or 0)
-    graph._sweep(Node.is_impure)
+    decided = recorder.value_guards  # the guards are made of these nodes
+    graph._sweep(lambda node: node in decided or node.is_impure())
     return Captured(graph, made, recorder)
 
 
@@ -120,7 +130,10 @@ def finish(recorder: Recorder, result: Any) -> None:
             recorder.refuse(
                 f"{buffer.stale}; the caller's array has no one value to take", help="copy it before the loop"
             )
-        if node is not buffer.target:
+        reshaped = recorder.reshaped.get(buffer.target)
+        if reshaped is not None:
+            writes.append((buffer.target, recorder.read(reshaped)))
+        elif node is not buffer.target:
             writes.append((buffer.target, node))
     root.graph.output(values, writes=tuple(writes))
 

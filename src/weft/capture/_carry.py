@@ -14,6 +14,7 @@ import numpy as np
 
 from weft import pytree
 from weft.autograd import Tensor
+from weft.capture._again import Remembered
 from weft.capture._convert_site import Site
 from weft.capture._kinds import same_kind
 from weft.capture._merge import (
@@ -30,6 +31,7 @@ from weft.capture._merge import (
     visible_sizes,
 )
 from weft.capture._region import Buffer, Region
+from weft.capture._sharing import may_be
 from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Undefined
 from weft.graph import Node
 from weft.pytree import LEAF
@@ -71,7 +73,7 @@ class Again(Exception):
 class Carry:
     """The variables of one loop."""
 
-    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...], remembered: Remembered) -> None:
         self.recorder = recorder
         self.site = site
         self.start = values
@@ -79,7 +81,8 @@ class Carry:
         self.variables: list[Variable] = []
         self.whole: set[str] = set()  # variables whose structure changes, carried as one value of unknown type
         self.around = recorder.region
-        self.rebound = recorder.rebound.setdefault(site, set())
+        self.remembered = remembered
+        self.rebound = remembered.rebound
         self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
 
     def begin(self, region: Region) -> tuple[Any, ...]:
@@ -108,7 +111,7 @@ class Carry:
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, Tensor)):
                 leaf = self.recorder.constant(leaf)
-            found: Any = self.types.get((name, k)) or type_in(self.recorder, leaf)
+            found: Any = self.types.get((name, k)) or self._widened(name, k, type_in(self.recorder, leaf))
             if name in self.whole:
                 found = Type(unknown=True)
             # As long as nothing else is known, an array stays the same one: `x += 1` changes it, and not what x is.
@@ -116,6 +119,14 @@ class Carry:
             same = same or (self.recorder.lists.get(leaf) is not None and name not in self.whole)
             made.parts.append(leaf if same else self._slot(name, leaf, found))
         return made
+
+    def _widened(self, name: str, k: int, start: Type | None) -> Type | None:
+        """The type that a number took when this loop was captured before, within a loop around it."""
+        known = self.remembered.widened.get((name, k))
+        if known is None or start is None or start.kind is None or not same_kind(start.kind, known[0].kind):
+            return start
+        found: Type = known[1]
+        return found
 
     def _unassigned(self, name: str, value: Undefined) -> Variable:
         """A variable without a value before the loop, or that may have none."""
@@ -211,6 +222,9 @@ class Carry:
         if self._describes(part, joined, leaf):
             return False
         self.types[variable.name, k] = joined
+        if part.type.kind is not None and joined.kind is not None:
+            widened, place = self.remembered.widened, (variable.name, k)
+            widened[place] = (widened.get(place, (part.type,))[0], joined)
         return True
 
     def _describes(self, part: Slot, joined: Type, leaf: Any) -> bool:
@@ -274,20 +288,19 @@ class Carry:
         owners: dict[Buffer, str] = {}
         for slot in slots:
             symbol = slot.symbol.buffer if isinstance(slot.symbol, Array) else None
-            final = slot.final.buffer if isinstance(slot.final, Array) else None
-            outside = slot.source is not None and symbol is not None and slot.source in region.entered
-            if slot.source is not None and outside and (symbol in written or slot.source in written):
-                self._shared(slot.name, slot.source.name)
-            if symbol in written and slot.source is not None:
-                clash = next((s for s in slots if s is not slot and s.source is slot.source), None)
+            sources = may_be(slot.source)
+            for source in sources if symbol is not None else ():
+                if source in region.entered and (symbol in written or source in written):
+                    self._shared(slot.name, source.name)
+            if symbol in written:
+                clash = next((s for s in slots if s is not slot and not sources.keys().isdisjoint(may_be(s.source))), None)
                 if clash is not None:
                     self._shared(slot.name, clash.name)
-            if final is None:
-                continue
-            clash_name = owners.setdefault(final, slot.name)
-            shared = clash_name != slot.name or (final in body.entered and not self._carried(final, slots))
-            if shared and (final in written or symbol in written):
-                self._shared(slot.name, clash_name if clash_name != slot.name else final.name)
+            for final in may_be(slot.final.buffer if isinstance(slot.final, Array) else None):
+                clash_name = owners.setdefault(final, slot.name)
+                shared = clash_name != slot.name or (final in body.entered and not self._carried(final, slots))
+                if shared and (final in written or symbol in written):
+                    self._shared(slot.name, clash_name if clash_name != slot.name else final.name)
 
     @staticmethod
     def _carried(buffer: Buffer, slots: list[Slot]) -> bool:

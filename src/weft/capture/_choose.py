@@ -12,6 +12,7 @@ import numpy as np
 
 from weft import pytree
 from weft.capture._merge import describe
+from weft.capture._sharing import may_be, tie
 from weft.capture._values import Array, Scalar
 from weft.errors import CaptureError
 
@@ -31,7 +32,9 @@ def choose(recorder: Recorder, values: list[Any] | tuple[Any, ...], key: Scalar)
     if any(other != tree for _, other in parts):
         _refuse(recorder, name, values)
     columns = zip(*(leaves for leaves, _ in parts), strict=True)
-    return tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
+    chosen = tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
+    recorder.reads.from_outside(chosen)  # a list among the items is that list, not a new one to be changed
+    return chosen
 
 
 def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
@@ -73,9 +76,7 @@ def _kind(value: Any) -> Any:
 def _share(recorder: Any, values: tuple[Any, ...], made: Array) -> None:
     """A write to one of the arrays, or to the one that was chosen, would be seen by the other: neither may follow."""
     arrays = [value if isinstance(value, Array) else recorder.constant(value) for value in values]
-    made.buffer.maybe = tuple(dict.fromkeys(array.buffer.name for array in arrays))
-    for array in arrays:
-        array.buffer.shadows.append(made.buffer)
+    tie(made.buffer, list(dict.fromkeys(root for array in arrays for root in may_be(array.buffer))))
 
 
 def _refuse(recorder: Any, name: str, values: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
-from weft.capture._convert_site import Site
+from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._merge import describe, type_of, visible_sizes
 from weft.capture._opaque import Opaque, is_opaque
@@ -16,24 +16,23 @@ from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 
 if TYPE_CHECKING:
-    from weft.capture._hooks import Hooks
     from weft.capture._recorder import Recorder
 
 
 def collect(
-    hooks: Hooks,
-    site: Site,
+    recorder: Recorder,
     kind: str,
     iterable: Any,
     element: Callable[[Any], Any],
-    condition: Callable[[Any], Any] | None,
+    condition: Callable[[Any], Any] | None = None,
 ) -> Any:
     """`[element(item) for item in iterable if condition(item)]`; of pairs where `kind` is "dict"."""
-    recorder = hooks.recorder
+    if isinstance(iterable, Generated):
+        iterable = iterable.settled()
     known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
     items = items_of(recorder, iterable) if known else None
     if items is not None and items.traced and recorder.branches and (recorder.untyped or kind not in _BY_HASH):
-        collected = _stacked(hooks, site, items, element, condition)
+        collected = _stacked(recorder, items, element, condition)
         items.ended(False)
         return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
     found: list[Any] = []
@@ -65,10 +64,10 @@ def _by_hash(recorder: Recorder, kind: str, found: list[Any]) -> Any:
 
 
 def _stacked(
-    hooks: Hooks, site: Site, items: Items, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None
+    recorder: Recorder, items: Items, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None
 ) -> Any:
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
-    recorder, length = hooks.recorder, items.length
+    length = items.length
     stack = None if recorder.untyped else Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
     if stack is None:
         found: list[Any] = []

@@ -84,6 +84,10 @@ class CompiledFunction:
             return self
         return functools.partial(self, instance)
 
+    def __reduce__(self) -> str:
+        # By name, as functions are pickled; a copy is the function itself.
+        return str(self._plain.__qualname__)
+
     def _dispatcher(self) -> Any:
         """A function with the parameters of the compiled one, which tries each entry."""
         signature = inspect.signature(self._plain)
@@ -110,6 +114,7 @@ class CompiledFunction:
         )
         exec(source, space)
         made = space[name]
+        made.__name__, made.__qualname__ = self._plain.__name__, self._plain.__qualname__  # Python's errors say it
         keywords = bound_keywords(self.__weft_original__)
         return functools.partial(made, *self._held, **keywords) if self._held or keywords else made
 

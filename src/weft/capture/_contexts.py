@@ -29,7 +29,7 @@ class _ErrorState:
     def __init__(self, hooks: Hooks, manager: Any) -> None:
         self.recorder = hooks.recorder
         self.manager = manager
-        self.before: dict[str, Any] = {}
+        self.before: Any = {}
 
     def __enter__(self) -> None:
         self.before = np.geterr()
@@ -40,6 +40,25 @@ class _ErrorState:
         self.manager.__exit__(kind, *rest)
         if kind is None:
             self.recorder.create(set_errors, (), dict(self.before), None)
+
+
+class _Recording:
+    """`with weft.no_grad()` and its kin: no gradient goes through what Tensors give inside."""
+
+    def __init__(self, hooks: Hooks, manager: Any) -> None:
+        self.recorder = hooks.recorder
+        self.manager = manager
+        self.before = False
+
+    def __enter__(self) -> Any:
+        self.before = self.recorder.no_grad
+        entered = self.manager.__enter__()
+        self.recorder.no_grad = not _mode.is_grad_enabled()
+        return entered
+
+    def __exit__(self, *exception: Any) -> Any:
+        self.recorder.no_grad = self.before
+        return self.manager.__exit__(*exception)
 
 
 class _Captured:
@@ -62,7 +81,9 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
     """What a `with` of a captured program enters."""
     if isinstance(manager, np.errstate):
         return _ErrorState(hooks, manager)
-    if isinstance(manager, (*_MODES, *_PLAIN)):
+    if isinstance(manager, _MODES):
+        return _Recording(hooks, manager)
+    if isinstance(manager, _PLAIN):
         return manager
     if isinstance(manager, contextlib._GeneratorContextManager):
         return manager  # made by a call of the program, which has captured its function

@@ -123,7 +123,8 @@ def _convert(function: FunctionType, collect: bool) -> Converted:
     if collect:
         assert isinstance(node, ast.FunctionDef)
         Collecting(function.__name__).function(node)
-    _WalrusTests().visit(node)
+    if any(":=" in line for line in lines[node.lineno - 1 : node.end_lineno]):
+        _WalrusTests().visit(node)
     walker = Walker(enclosing_class(code.co_qualname))
     if isinstance(node, ast.Lambda):
         walker.expression(node)

@@ -52,6 +52,7 @@ class Expressions:
             ast.Call: self._call,
             ast.Attribute: self._attribute,
             ast.Subscript: self._subscript,
+            ast.BinOp: self._binary,
             ast.BoolOp: self._bool_op,
             ast.UnaryOp: self._unary,
             ast.IfExp: self._if_expression,
@@ -151,6 +152,13 @@ class Expressions:
         for keyword in node.keywords:
             keyword.value = self.expr(keyword.value)
         return hook(node, "call", called, *args, keywords=node.keywords)
+
+    def _binary(self, node: ast.BinOp) -> ast.expr:
+        """An operator speaks for itself, but for `"..." % values`: a text asks its values for theirs."""
+        text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+        if isinstance(node.op, ast.Mod) and (text or isinstance(node.left, ast.JoinedStr)):
+            return hook(node, "percent", self.expr(node.left), self.expr(node.right))
+        return self._parts(node)
 
     def _super(self, node: ast.Call) -> ast.Call:
         """`super()` looks at the frame it is called in; a lambda of ours would be the wrong one."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._numpy_calls import BoundMethod, Samples
+from weft.capture._numpy_calls import BoundMethod
+from weft.capture._numpy_probe import Samples
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array
 from weft.graph._effects import has_side_effect

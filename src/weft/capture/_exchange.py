@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._carry import Slot
 from weft.capture._region import Region
+from weft.capture._sharing import may_be, tie
 from weft.capture._values import Array, Scalar
 
 if TYPE_CHECKING:
@@ -27,16 +28,17 @@ def written_slots(slots: list[Slot], body: Region) -> list[Slot]:
     written = {s.symbol.buffer for s in arrays if s.symbol.buffer in body.written}
     held = {s.symbol.buffer: s for s in arrays}
     for _ in arrays:
-        later = {
-            b for s in arrays if s.symbol.buffer in written and isinstance(s.final, Array) and (b := s.final.buffer) in held
-        }
+        finals = [s.final.buffer for s in arrays if s.symbol.buffer in written and isinstance(s.final, Array)]
+        later = {buffer for final in finals for buffer in may_be(final) if buffer in held}
         written |= later
     return [s for s in arrays if s.symbol.buffer in written]
 
 
 def cycles(slots: list[Slot], body: Region) -> dict[int, list[Slot]]:
     """For each written slot, by id, the slots its array goes through from iteration to iteration; {} where it is lost."""
-    holders = {s.symbol.buffer: s for s in slots if isinstance(s.symbol, Array) and s.source is not None}
+    # Only whole arrays can be given back: what goes round must not be a part of one, nor one or another.
+    whole = [s for s in slots if isinstance(s.symbol, Array) and s.source is not None and not s.init.path]
+    holders = {s.symbol.buffer: s for s in whole if list(may_be(s.source)) == [s.source]}
     after = {id(s): holders.get(s.final.buffer) if isinstance(s.final, Array) and not s.final.path else None for s in slots}
     found: dict[int, list[Slot]] = {}
     sources = [s.source for s in holders.values()]
@@ -63,15 +65,12 @@ def give_back(recorder: Recorder, found: dict[int, list[Slot]], slots: list[Slot
             steps = Scalar(recorder, int, recorder.arg(trips)) if isinstance(trips, Scalar) else trips
             content = recorder.bind(_chosen)(steps, [values[id(one)] for one in way])
             new[slot.source] = recorder.arg(content)
-    names = tuple(buffer.name for buffer in new)
     for buffer, node in new.items():
         recorder.region.write(buffer, node)
     for slot in slots:
         value = values.get(id(slot))
         if id(slot) in found and isinstance(value, Array):
-            value.buffer.maybe = names
-            for buffer in new:
-                buffer.shadows.append(value.buffer)
+            tie(value.buffer, list(new))
 
 
 def _chosen(trips: Any, values: Any) -> Any:

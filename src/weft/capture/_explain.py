@@ -1,19 +1,18 @@
 """`explain`: what of a program can be captured, and all that cannot, at once.
 
 >>> import numpy as np, weft
->>> def scaled(x):
-...     names = sorted(x, key=abs)
-...     with open("log.txt") as log:
-...         log.write(str(names))
-...     return x * 2
->>> report = weft.explain(scaled, np.ones(3))
->>> report.captured, [problem.reason for problem in report.problems][:1]
-(False, ['sorted() of traced values'])
+>>> found = weft.explain(lambda x: bytes(x.data), np.ones(3))
+>>> found.captured, [(problem.reason, problem.help) for problem in found.problems]
+(False, [('.data of a traced array', 'compute with the array itself')])
+>>> print(weft.explain(lambda x, n: x * n, np.ones(3), 2))
+<lambda> is captured: 4 nodes, 0 loops, 0 branches
+  inputs
+    x: float64[x_0]
+    n: int
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -68,9 +67,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if isinstance(function, CompiledFunction):
         function = function.__weft_original__
     name = getattr(function, "__name__", None) or type(function).__name__
-    plain = original_function(function)[0]
-    if inspect.isgeneratorfunction(plain):
-        return Explanation(name, [_generator(plain)], None, "")
+    original_function(function)  # raises where there is none
     try:
         entry = _entry(function, args, kwargs, dynamic=True)
     except Exception as error:
@@ -103,6 +100,9 @@ def _survey(
     try:
         capture(function, args, kwargs, branches=True, dynamic=True, numbers=True, make=make)
     except TraceError as error:
+        if not made:  # a function that is refused whole
+            code = original_function(function)[0].__code__
+            return [problem_at(_where.locate((code, 0, None)), error.message, error.help)], None
         made[0].note(error, place_of(error) or _end_of(function))
     except Exception as error:  # the program's own, or one that a missing value led to
         if not made:
@@ -122,12 +122,6 @@ def _end_of(function: Any) -> _where.Location:
     """Where a function returns: what is wrong with its result has no line of its own."""
     code = original_function(function)[0].__code__
     return _where.locate((code, _where.return_offset(code), None))
-
-
-def _generator(plain: Any) -> Problem:
-    reason = f"{plain.__name__} is a generator: it gives its values one by one, a graph gives its result at once"
-    place = _where.locate((plain.__code__, 0, None))
-    return problem_at(place, reason, "write the values into an array and return it")
 
 
 def _numbered(number: int, problem: Problem) -> str:

@@ -36,7 +36,11 @@ def _grids(recorder: Recorder, key: Any, dense: bool) -> Any:
         shape = tuple(size if k == axis else 1 for k, size in enumerate(sizes))
         made = recorder.numpy.function(np.reshape, (line, shape), {})
         spread.append(recorder.numpy.function(np.broadcast_to, (made, tuple(sizes)), {}) if dense else made)
-    return recorder.numpy.function(np.stack, (spread,), {}) if dense else tuple(spread)
+    if not dense:
+        return tuple(spread)
+    whole = recorder.numpy.function(np.stack, (spread,), {})
+    whole.buffer.layout = None  # NumPy makes it in order
+    return whole
 
 
 def _mgrid(recorder: Recorder, key: Any) -> Any:

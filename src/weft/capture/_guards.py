@@ -56,7 +56,13 @@ class Guards:
 
     def __init__(self, captured: Captured) -> None:
         self.captured = captured
-        self.space: dict[str, Any] = {"MISS": MISS, "ndarray": np.ndarray, "Tensor": Tensor, "unchanged": unchanged}
+        self.space: dict[str, Any] = {
+            "MISS": MISS,
+            "may_share": np.may_share_memory,
+            "ndarray": np.ndarray,
+            "Tensor": Tensor,
+            "unchanged": unchanged,
+        }
         self.names: dict[Node, str] = {}  # input of the graph → expression
         self.labels: dict[Node, str] = {}  # input of the graph → what a person calls it
         self.steps: list[Condition | str] = []  # guards, and assignments to variables, in the order they are run
@@ -183,7 +189,7 @@ class Guards:
         parts = []
         for atom in atoms:
             kind, node, *axis = atom.source
-            text = self.names[node] if kind == "node" else f"{self.names[node]}.shape[{axis[0]}]"
+            text = self._expression(node) if kind == "node" else f"{self.names[node]}.shape[{axis[0]}]"
             parts.append(f"f'{atom.name} is {{{text}}}, was {atom.hint}'")
         return f"', '.join([{', '.join(parts)}])"
 
@@ -195,7 +201,9 @@ class Guards:
             kind, node, *axis = atom.source
             text = self.names.get(node)
             if text is None:
-                return None
+                if kind != "node" or atom.hint is None:
+                    return None
+                text = self._expression(node)
             names[atom] = text if kind == "node" else f"{text}.shape[{axis[0]}]"
         return f"({dim.expression(names)})"
 
@@ -211,8 +219,12 @@ class Guards:
             return self.bound(node, "constant")
         if node in self.names:
             return self.names[node]
+        lifted = self.captured.recorder.root.lifted.get(node)
+        if lifted is not None:
+            return self._expression(lifted)
         target = self.bound(node.target, "function")
-        return f"{target}({', '.join(self._expression(arg) for arg in node.args)})"
+        args = self.captured.recorder.computed.get(node, node.args)
+        return f"{target}({', '.join(self._expression(arg) for arg in args)})"
 
     def _reads(self) -> None:
         reads = self.captured.recorder.reads
@@ -262,14 +274,17 @@ class Guards:
 
     def _one_array(self) -> None:
         """An array given twice was captured as the one array it is; and the program may have asked with `is`."""
-        leaves = [leaf for leaf in self.captured.arguments.leaves if leaf.node is not None]
-        arrays = [leaf for leaf in leaves if isinstance(leaf.value, (np.ndarray, Tensor))]
-        for one, other in itertools.combinations(arrays, 2):
-            same = one.value is other.value
+        arrays = [
+            (leaf.node, leaf.value)
+            for leaf in self.captured.arguments.leaves
+            if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor))
+        ]
+        for (one, value), (other, other_value) in itertools.combinations(arrays, 2):
+            same = value is other_value
             if same or self.captured.recorder.asked_identity:
                 equal = "is" if same else "is not"
-                who = f"{self.labels[one.node]} and {self.labels[other.node]}"
-                text = f"{self.names[one.node]} {equal} {self.names[other.node]}"
+                who = f"{self.labels[one]} and {self.labels[other]}"
+                text = f"{self.names[one]} {equal} {self.names[other]}"
                 self.require(text, f"{who} {equal.replace('is', 'are')} one array")
 
     def _apart(self, one: _Memory, other: _Memory) -> None:
@@ -282,7 +297,7 @@ class Guards:
                 return
         # Two arrays that own their memory do not share it.
         owned = f"{one.own} and {other.own} and {one.inside} is not {other.inside}"
-        share = f"{self.bound(_share, 'share')}({one.text}, {other.text})"
+        share = f"may_share({one.inside}, {other.inside})"
         self.require(f"({owned}) or not {share}", f"{who} share no memory", plain=True)
 
     def _memories(self) -> list[_Memory]:
@@ -357,30 +372,6 @@ def _flatten(value: Any, tree: Any) -> list[Any] | None:
 
     leaves, found = pytree.flatten(value, is_leaf=_is_leaf)
     return leaves if found == tree else None
-
-
-def _share(a: Any, b: Any) -> bool:
-    """Whether two arrays or Tensors may have memory in common."""
-    first, second = (value._array if isinstance(value, Tensor) else value for value in (a, b))
-    return bool(np.may_share_memory(first, second))
-
-
-def snapshot_value(was: Any) -> Any:
-    """The value that a snapshot was taken of, as far as it is shown."""
-    if was[0] == "data":
-        return _Shown(was[2]) if isinstance(was[2], str) and was[1] is not str else was[2]
-    if was[0] == "items":
-        return was[1](snapshot_value(part) for part in was[2])
-    if was[0] == "dict":
-        return {key: snapshot_value(part) for key, part in was[1]}
-    return was[1]
-
-
-class _Shown(str):
-    """A text that shows without quotes."""
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def _short(value: Any, show: Any = repr) -> str:

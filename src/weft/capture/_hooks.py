@@ -173,7 +173,7 @@ class Hooks(PlainHooks):
     ) -> Any:
         from weft.capture._collect import collect
 
-        return collect(self, self.sites[site], kind, iterable, element, condition)
+        return collect(self.recorder, kind, iterable, element, condition)
 
     # Statements that end or test
 
@@ -209,6 +209,11 @@ class Hooks(PlainHooks):
         if not any(isinstance(part, Opaque) for part in parts):
             return super().merged(*parts)
         return self.recorder.opaque(merge, parts, {})
+
+    def percent(self, text: Any, values: Any) -> Any:
+        from weft.capture._text import captured_percent
+
+        return captured_percent(self.recorder, text, values) if is_traced((text, values)) else text % values
 
     def fstring(self, *parts: Any) -> Any:
         from weft.capture._text import captured_text, has_traced
@@ -259,7 +264,7 @@ class Hooks(PlainHooks):
     def assign(self, name: str, value: Any) -> Any:
         if isinstance(value, Traced):
             self.recorder.name(value, name)
-        elif type(value) in (list, dict, set):
+        elif type(value) in (list, dict, set) and id(value) not in self.recorder.reads.outside:
             self.recorder.made(value)
         return value
 
@@ -320,7 +325,7 @@ class Hooks(PlainHooks):
             return grown[key]
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
-            return value[key] if grid is None else grid
+            return operator.getitem(value, key) if grid is None else grid
         return self.recorder.run_getitem(value, key)
 
     def setitem(self, target: Any, key: Any, value: Any) -> None:
@@ -349,6 +354,8 @@ class Hooks(PlainHooks):
 
     def _update_item(self, target: Any, key: Any, op: str, by: Callable[[], Any]) -> None:
         current = self.getitem(target, key)
+        if isinstance(current, (np.ndarray, Tensor)):
+            current = self.recorder.constant(current)
         new = UPDATES[op](current, by())
         if new is current and isinstance(new, Array) and (new.path or not isinstance(target, Array)):
             return  # a view, or an array that a container holds: what was written into it is there already
@@ -371,9 +378,9 @@ class Hooks(PlainHooks):
         if isinstance(value, Array) and not starred and value.spec.shape:
             value = self.recorder.unpacked(value, before)
         elif self.recorder.lists.get(value) is not None:
-            value = self.recorder.unpacked_unknown(self.recorder.lists.get(value), before, after, starred)
+            return self.recorder.unpacked_unknown(self.recorder.lists.get(value), before, after, starred)
         elif isinstance(value, Opaque):
-            value = self.recorder.unpacked_unknown(value, before, after, starred)
+            return self.recorder.unpacked_unknown(value, before, after, starred)
         return super().unpack(value, before, after, starred)
 
     def iterate(self, iterable: Any) -> Any:

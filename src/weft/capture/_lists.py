@@ -18,7 +18,7 @@ from weft.capture._kinds import same_kind
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
-from weft.capture._values import Array, Scalar, Traced
+from weft.capture._values import Array, Scalar
 from weft.ops import Spec
 from weft.ops._dim import same_shape
 from weft.pytree import LEAF
@@ -225,13 +225,13 @@ def _project(recorder: Recorder, node: Any, tree: Any, parts: list[Any]) -> None
         _project(recorder, recorder.create(operator.getitem, (node, key), {}, None), child, parts)
 
 
-class Gone(Traced):
+class Gone(Opaque):
     """Fills the place of elements in a list that has grown: code that is not captured must not read them."""
 
     __slots__ = ()
 
     def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
+        super().__init__(recorder, None)
 
     @property
     def node(self) -> Any:
@@ -271,6 +271,15 @@ class Lists:
         while id(value) in self.origins:
             value = self.origins[id(value)][1]
         return value
+
+    def own(self, *values: list[Any]) -> None:
+        """Let lists made before a branch be those of the running graph, as the branch chooses between them."""
+        for value in map(self.origin, values):
+            owner: Region | None = self.recorder.region
+            while owner is not None and id(value) not in owner.made:
+                owner = owner.parent
+            if owner is not None and self.get(value) is None:
+                self.grow(value, owner)
 
     def stands_for(self, value: Any, before: Any) -> None:
         """Note that a loop carries a list, which its iterations find as another object."""

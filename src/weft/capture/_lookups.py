@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._iterables import Items
 from weft.capture._lists import GrownList
 from weft.capture._opaque import is_opaque
 from weft.capture._values import Scalar, Traced, is_traced
@@ -16,7 +17,7 @@ from weft.capture._values import Scalar, Traced, is_traced
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
-_BY_HASH = {
+_BY_HASH: dict[Any, frozenset[str]] = {
     dict: frozenset({"get", "pop", "setdefault"}),
     set: frozenset({"add", "discard", "remove"}),
 }
@@ -44,9 +45,32 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
     """`value[key]` of a plain container, where the key is traced."""
     if is_opaque(key):
         return recorder.opaque(operator.getitem, (value, key), {})
+    if recorder.untyped and isinstance(value, (list, tuple)) and is_traced(key):
+        if any(map(callable, value)):
+            recorder.refuse(
+                f"a {type(value).__name__} of functions indexed by a traced value",
+                help="loop over it with `for`, or choose with weft.switch",
+            )
+        return recorder.opaque(operator.getitem, (value, key), {})
     if isinstance(value, dict) and isinstance(key, Traced):
         return value[_known(recorder, key, "a key of a dict")]
     return value[key]
+
+
+def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`list(x)`, `tuple(x)`, `set(x)`, `dict(x)`."""
+    args = recorder.lists.of(args)
+    if recorder.untyped and args and isinstance(args[0], Items) and args[0].traced:
+        from weft.capture._collect import collect
+
+        if not isinstance(args[0], GrownList):
+            collected = collect(recorder, "list", args[0], lambda item: item)
+            return collected if cls is list else recorder.opaque(cls, (collected,), kwargs)
+    if is_opaque(args) or is_opaque(kwargs) or any(isinstance(value, GrownList) for value in args):
+        return recorder.opaque(cls, args, kwargs)
+    made = cls(*args, **kwargs)
+    recorder.made(made)
+    return made
 
 
 def in_container(recorder: Recorder, item: Any, container: Any) -> Any:
@@ -81,7 +105,7 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
 def _known(recorder: Recorder, key: Any, what: str) -> Any:
     if isinstance(key, Scalar) and recorder.can_decide(key):
         return recorder.concrete(key, what)
-    recorder.refuse(
+    return recorder.refuse(
         f"{what} that is traced: which one it is, is known only when the graph runs",
         help="use an array indexed by the number, or compare with each key",
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._again import Remembered
 from weft.capture._branch import Branch, close, ends_path, has_effects, outer
 from weft.capture._carry import Again, Carry, Slot
 from weft.capture._cells import Restart, Watched
@@ -18,6 +19,7 @@ from weft.capture._convert_site import Site
 from weft.capture._exchange import cycles, give_back, written_slots
 from weft.capture._merge import as_output, project, shown, value_of
 from weft.capture._region import Buffer, Region
+from weft.capture._sharing import may_be, tie_carried
 from weft.capture._values import Scalar, Traced
 from weft.errors import CaptureError, TraceError
 from weft.graph import Node
@@ -61,6 +63,8 @@ class Loop:
         self.restart = False
         self.steps = 0
         self.failure: Any = None  # what kept the loop from being captured
+        self.remembered: Remembered | None = None
+        self.outside: Remembered | None = None  # the loop around it
 
     def __iter__(self) -> Iterator[Any]:
         recorder, before = self.recorder, self.recorder.unrolling
@@ -89,7 +93,10 @@ class Loop:
             self.watched = Watched(self.recorder)
             names = (*self.site.names, *self.watched.names)
             site = replace(self.site, names=names, live=self.site.live | set(self.watched.names))
-            self.carry = self.carry_class(self.recorder, site, (*self.values, *self.watched.start))
+            if self.remembered is None:
+                self.remembered = self.recorder.remembered.next((site.file, site.line, site.column))
+            values = (*self.values, *self.watched.start)
+            self.carry = self.carry_class(self.recorder, site, values, self.remembered)
         self.restart = False
         self.lists = self.recorder.lists.state()
         self.head = Region(self.recorder.region, virtual=True)
@@ -105,8 +112,10 @@ class Loop:
         if self.branch is not None:
             self.branch.__enter__()
         elif self.active:
-            assert self.head is not None
+            assert self.head is not None and self.remembered is not None
             self.body = self.recorder.enter(self.head)
+            self.outside, self.recorder.remembered = self.recorder.remembered, self.remembered
+            self.remembered.begin()
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
@@ -115,7 +124,9 @@ class Loop:
         if not self.active:
             return False
         assert self.head is not None and self.head.parent is not None and self.body is not None
+        assert self.outside is not None
         self.recorder.region = self.head.parent
+        self.recorder.remembered = self.outside
         if kind is not None and issubclass(kind, Restart):
             self.restart = True
             return True
@@ -265,11 +276,11 @@ class Loop:
             return None
         target, args, keywords = make(tuple(inits), [outer(recorder, key) for key in operands])
         node = recorder.create(target, args, keywords, tuple(metas))
-        self._settle(self._results(node, slots, metas, len(own), written), ran)
+        self._settle(self._results(node, slots, metas, len(own), written, ran), ran)
         return node
 
     def _results(
-        self, node: Node, slots: list[Slot], metas: list[Any], count: int, written: list[Buffer]
+        self, node: Node, slots: list[Slot], metas: list[Any], count: int, written: list[Buffer], ran: Any
     ) -> dict[int, Any]:
         recorder, body, carry = self.recorder, self.body, self.carry
         assert body is not None and carry is not None
@@ -282,13 +293,15 @@ class Loop:
         found = cycles(slots, body)
         if found and all(len(way) == 1 for way in found.values()) is False and self.trips is not None:
             give_back(recorder, found, slots, values, self._trips(node))
+            tie_carried(recorder, slots, values, ran)
             return values
         for slot in written_slots(slots, body):
-            if slot.source is not None:
-                slot.source.stale = (
-                    f"{slot.source.name} was written in the loop at line {self.site.line} as {slot.name}, "
+            for source in may_be(slot.source):
+                source.stale = (
+                    f"{source.name} was written in the loop at line {self.site.line} as {slot.name}, "
                     "which is another array by now"
                 )
+        tie_carried(recorder, slots, values, ran)
         return values
 
     def _settle(self, values: dict[int, Any], ran: Any) -> None:

@@ -6,8 +6,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._convert_site import Site
-from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, items_of
 from weft.capture._exchange import written_slots
+from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, items_of
 from weft.capture._loop import UNROLLED, Loop
 from weft.capture._merge import project
 from weft.capture._opaque import Opaque
@@ -36,7 +36,7 @@ class ForLoop(Loop):
                 recorder.refuse_loop()
             self.capturing, self.may_unroll = True, False
         elif items is not None and recorder.branches and not isinstance(items, ListItems):
-            self.capturing = len(items) * recorder.unrolling > UNROLLED
+            self.capturing = len(items) * recorder.unrolling > (0 if recorder.untyped else UNROLLED)
         if not self.capturing:
             self.iterator = iter(iterable if items is None else items)
 

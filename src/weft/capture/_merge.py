@@ -88,6 +88,8 @@ def describe(value: Any) -> str:
     found = type_of(value)
     if found is not None:
         return str(found)
+    if isinstance(value, (tuple, list, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
     return repr(value) if value is None or isinstance(value, (str, bytes)) else f"a {type(value).__name__}"
 
 

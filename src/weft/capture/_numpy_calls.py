@@ -6,20 +6,20 @@ that has neither op nor entry is recorded as it is; what it gives is learnt by c
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.capture._iterables import Collected
 from weft.capture._lists import GrownList
+from weft.capture._numpy_probe import sampled, shared, type_of_sample
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
-from weft.errors import UnknownShape
+from weft.errors import ShapeError, TraceError, UnknownShape
 from weft.graph._effects import has_side_effect
 from weft.ops import Spec
-from weft.ops._dim import Dim
 from weft.ops._numpy import arguments_given, op_for
 from weft.ops._op import TABLE, op_of
 
@@ -72,7 +72,8 @@ class NumpyCalls:
     """NumPy as seen by one capture."""
 
     def __init__(self, recorder: Recorder) -> None:
-        from weft.capture import _numpy_special, _numpy_writes  # noqa: F401  # fill the tables above
+        from weft.capture import _numpy_applied, _numpy_joining, _numpy_methods  # noqa: F401  # fill the tables above
+        from weft.capture import _numpy_views, _numpy_writes  # noqa: F401  # these too
 
         self.recorder = recorder
 
@@ -82,6 +83,10 @@ class NumpyCalls:
         args = recorder.lists.of(args)
         if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
             return self.untyped(function, args, kwargs)
+        if isinstance(function, np.vectorize):
+            from weft.capture._numpy_applied import vectorized
+
+            return vectorized(recorder, function, args, kwargs)
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
@@ -109,14 +114,36 @@ class NumpyCalls:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
         recorder = self.recorder
         args = tuple(a.array() if isinstance(a, (Collected, GrownList)) else a for a in args)
+        if kwargs.get("order", "C") not in ("C", None):
+            made = self.with_op(function, args, {key: value for key, value in kwargs.items() if key != "order"})
+            if isinstance(made, Array):
+                made.buffer.layout = False
+            return made
         kwargs = {key: value for key, value in kwargs.items() if key not in _IGNORED and key != "out"}
         op = op_for(function, args, kwargs)
+        failed: Exception | None = None
         if op is not None:
-            try:
-                return recorder.call_op(op, args, kwargs, called=function)
-            except UnknownShape:
-                pass
-        return self._as_it_is(function, args, kwargs)
+            for given in (lambda: args, lambda: self._as_arrays(op, args)):
+                try:
+                    made = recorder.call_op(op, given(), kwargs, called=function)
+                    return _named_result(function)(*made) if hasattr(made, "_fields") else made
+                except UnknownShape:
+                    failed = None
+                    break
+                except (TraceError, ShapeError):
+                    raise
+                except (AttributeError, TypeError) as error:  # no rule for a list, or for a number of Python's
+                    failed = failed or error
+        return self._as_it_is(function, args, kwargs, failed)
+
+    def _as_arrays(self, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of an op with arrays in place of lists, and of a number where it takes its first array."""
+        made = []
+        for name, value in zip(op.__signature__.parameters, args, strict=False):
+            listed = name in op.arrays and isinstance(value, (list, tuple))
+            number = name == op.arrays[0] and isinstance(value, (int, float, complex, Scalar))
+            made.append(self.function(np.asarray, (value,), {}) if listed or number else value)
+        return (*made, *args[len(made) :])
 
     def _into(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """A call with `out=`: the result is written into an array, which is then the result."""
@@ -157,6 +184,8 @@ class NumpyCalls:
         if len(inputs) > ufunc.nin:
             out, inputs = inputs[ufunc.nin :], inputs[: ufunc.nin]
         targets = out if isinstance(out, tuple) else (out,)
+        targets += (None,) * (ufunc.nout - len(targets))
+        inputs = tuple(self.function(np.asarray, (a,), {}) if isinstance(a, (list, tuple)) else a for a in inputs)
         if dtype is not None:
             inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
         if where is not True:
@@ -217,7 +246,13 @@ class NumpyCalls:
         if run is not None:
             return BoundMethod(value, name, lambda *args, **kwargs: run(self.recorder, value, *args, **kwargs))
         function = getattr(np, name, None)
-        if not hasattr(np.float64, name) or function is None:
+        own = getattr(value.kind.type, name, None)  # type: ignore[union-attr]  # a dtype: numbers of Python's left above
+        if own is not None and function is None and callable(own):
+            result = getattr(value.kind.type(1), name)  # type: ignore[union-attr]  # as above
+            return BoundMethod(
+                value, name, lambda *args: self.recorder.python.number(own, (value, *args), type(result(*args)))
+            )
+        if own is None or function is None:
             raise AttributeError(f"'numpy.{value.kind}' object has no attribute '{name}'", name=name, obj=value)
         return BoundMethod(value, name, lambda *args, **kwargs: self.function(function, (value, *args), kwargs))
 
@@ -226,6 +261,12 @@ class NumpyCalls:
         from weft.capture._draws import generator_method
 
         return generator_method(self.recorder, value, name)
+
+    def flat(self, array: Array) -> Any:
+        """`array.flat`."""
+        from weft.capture._numpy_views import flat
+
+        return flat(self.recorder, array)
 
     def item(self, value: Any) -> Any:
         """The one element of an array, as a number of NumPy's."""
@@ -239,65 +280,28 @@ class NumpyCalls:
 
     # Functions without a rule
 
-    def _as_it_is(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _as_it_is(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], otherwise: Exception | None = None
+    ) -> Any:
+        """A call without a rule, recorded as it is; `otherwise` is the error where it cannot be."""
         recorder = self.recorder
-        type_ = self.probe(function, args, kwargs)
+        result, samples = sampled(recorder, function, args, kwargs, otherwise)
+        if isinstance(result, (type, np.dtype)):
+            return result
+        type_ = type_of_sample(recorder, result, function)
         node = recorder.create(function, args, kwargs, type_)
-        return recorder.wrap(node, type_, tensor=False)
+        return shared(recorder, recorder.wrap(node, type_, tensor=False), result, samples, function)
 
     def probe(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The type of what a function gives, learnt by calling it on arrays of ones; sizes are left open."""
-        sample = Samples()
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = function(*sample.of(args), **sample.of(kwargs))
-        except Exception as error:  # whatever it raises, the program's own call may not
-            name = getattr(function, "__name__", str(function))
-            self.recorder.refuse(
-                f"np.{name}: what it gives for these arguments cannot be told before it runs ({error})",
-                help="put it in a function of your own and mark that with weft.wrap",
-            )
-        return self._type_of(result, getattr(function, "__name__", "size"))
-
-    def _type_of(self, result: Any, name: str) -> Any:
-        if isinstance(result, (np.ndarray, np.generic)):
-            return Spec([self.recorder.sizes.fresh(name) for _ in np.shape(result)], result.dtype)
-        if type(result) in (bool, int, float, complex):
-            return type(result)
-        if isinstance(result, (tuple, list)):
-            parts = [self._type_of(part, name) for part in result]
-            return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-        self.recorder.refuse(f"np.{name} gives a {type(result).__name__}, which a graph cannot hold")
+        """The type of what a function gives; sizes are left open."""
+        result, _ = sampled(self.recorder, function, args, kwargs, None)
+        return type_of_sample(self.recorder, result, function)
 
 
-class Samples:
-    """Small arrays of ones in place of traced ones, equal sizes for equal sizes."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[Any, int] = {}
-
-    def of(self, value: Any) -> Any:
-        if isinstance(value, Array):
-            return np.ones([self._size(d) for d in value.spec.shape], value.spec.dtype)
-        if isinstance(value, Scalar):
-            if isinstance(value.kind, type):
-                return value.kind(1) if value.hint is None else value.hint
-            return value.kind.type(1)
-        if type(value) in (tuple, list):
-            return type(value)([self.of(part) for part in value])
-        if type(value) is dict:
-            return {key: self.of(part) for key, part in value.items()}
-        if type(value) is slice:
-            return slice(self.of(value.start), self.of(value.stop), self.of(value.step))
-        return value
-
-    def _size(self, dim: Any) -> int:
-        if not isinstance(dim, Dim):
-            return int(dim) if dim <= 64 else self._sizes.setdefault(dim, 17 + 2 * len(self._sizes))
-        if dim.hint is not None and dim.hint <= 64:
-            return dim.hint
-        return self._sizes.setdefault(dim.key, 17 + 2 * len(self._sizes))
+@lru_cache(maxsize=64)
+def _named_result(function: Any) -> Any:
+    """The class of the named tuples that a function of NumPy gives."""
+    return type(function(np.eye(1)))
 
 
 @has_side_effect

@@ -1,7 +1,8 @@
-"""Functions of NumPy that are more than one op on traced values: creation, views of several parts, questions of type."""
+"""Functions of NumPy that are more than one op on traced values: creation, parts, questions of type, ufunc methods."""
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,11 @@ from weft.autograd import Tensor
 from weft.capture._iterables import Collected, Items
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._lists import GrownList
-from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
+from weft.capture._numpy_calls import call_named, special
 from weft.capture._values import Array, Scalar, is_traced
+from weft.capture._views import lies_in_order
 from weft.ops import Spec
 from weft.ops._op import TABLE
-from weft.pytree import LEAF
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -35,7 +36,7 @@ def _array(
     ndmin: int = 0,
     like: Any = None,
 ) -> Any:
-    made = _as_array(recorder, object, dtype, copy=bool(copy))
+    made = laid_out(recorder, _as_array(recorder, object, dtype, copy=bool(copy)), order, copy=bool(copy))
     missing = ndmin - len(made.spec.shape)
     return made if missing <= 0 else call_named(recorder, "reshape", made, (*(1,) * missing, *made.shape))
 
@@ -68,18 +69,35 @@ def _nested(recorder: Recorder, value: Any) -> Any:
 def copied(recorder: Recorder, value: Any, dtype: Any = None) -> Any:
     """An array of its own with the same elements."""
     spec = Spec(value.spec.shape, dtype or value.spec.dtype)
+    if isinstance(value, Scalar):
+        return Scalar(recorder, spec.dtype, recorder.create(np.generic.astype, (value, spec.dtype), {}, spec))
     node = recorder.create(TABLE["astype"], (value, spec.dtype), {}, spec)
-    return recorder.wrap(node, spec, array=isinstance(value, Array), tensor=getattr(type(value), "_is_tensor", False))
+    made = recorder.wrap(node, spec, array=True, tensor=getattr(type(value), "_is_tensor", False))
+    if not lies_in_order(recorder, value):
+        made.buffer.layout = False  # NumPy keeps the order of what it was given
+    return made
 
 
-@special(np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray)
+@special(np.asarray, np.asanyarray)
 def _asarray(recorder: Recorder, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
-    return _as_array(recorder, a, dtype, copy=bool(copy))
+    return laid_out(recorder, _as_array(recorder, a, dtype, copy=bool(copy)), order, copy=bool(copy))
 
 
 @special(np.copy)
 def _copy(recorder: Recorder, a: Any, order: Any = "K", subok: bool = False) -> Any:
-    return _as_array(recorder, a, None, copy=True)
+    return laid_out(recorder, _as_array(recorder, a, None, copy=True), order, copy=True)
+
+
+def laid_out(recorder: Recorder, array: Any, order: Any, *, copy: bool) -> Any:
+    """An array whose elements lie in an order: itself, where it is no copy and they do, else a copy."""
+    from weft.capture._numpy_views import in_order
+
+    if order in (None, "K", "A"):
+        return array
+    if copy:
+        array.buffer.layout = None if order == "C" else False
+        return array
+    return in_order(recorder, array, "c_contiguous" if order == "C" else "f_contiguous", "np.asarray")
 
 
 @special(np.ndarray)
@@ -92,6 +110,36 @@ def _ndarray(recorder: Recorder, shape: Any, dtype: Any = float, buffer: Any = N
 @special(np.identity)
 def _identity(recorder: Recorder, n: Any, dtype: Any = None, *, like: Any = None) -> Any:
     return call_named(recorder, "eye", n, dtype=dtype)
+
+
+@special(np.arange)
+def _arange(recorder: Recorder, *bounds: Any, **given: Any) -> Any:
+    numbers = (*bounds, *given.values())
+    if any(isinstance(n, Scalar) and np.dtype(n.kind).kind not in "iub" for n in numbers):
+        return recorder.numpy._as_it_is(np.arange, bounds, given)  # how many numbers it gives depends on rounding
+    return recorder.numpy.with_op(np.arange, bounds, given)
+
+
+_SCIMATH = "sqrt log log2 log10 logn power arccos arcsin arctanh".split()
+for _function in (np.linalg.eig, np.linalg.eigvals, np.roots, np.poly, *(getattr(np.emath, name) for name in _SCIMATH)):
+    # Whether they give real numbers or complex ones depends on the values: the type is unknown until they run.
+
+    def _by_values(recorder: Recorder, *args: Any, _target: Any = _function, **kwargs: Any) -> Any:
+        return recorder.opaque(_target, args, kwargs)
+
+    special(_function)(_by_values)
+
+
+@special(np.trim_zeros)
+def _trim_zeros(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
+    return recorder.numpy._as_it_is(np.trim_zeros, args, kwargs)  # a view, which the op is not
+
+
+@special(np.histogramdd)
+def _histogramdd(recorder: Recorder, sample: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(sample, Array) and len(sample.spec.shape) == 2:
+        operator.index(sample.shape[1])  # as many edges as columns
+    return recorder.numpy._as_it_is(np.histogramdd, (sample, *args), kwargs)
 
 
 @special(np.fromfunction)
@@ -169,7 +217,7 @@ def _shares(recorder: Recorder, a: Any, b: Any, max_work: Any = None) -> bool:
 @special(np.array_split)
 def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     size = ary.shape[axis]
-    if isinstance(indices_or_sections, (list, tuple)) or isinstance(indices_or_sections, np.ndarray):
+    if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         points = [0, *indices_or_sections, None]
     else:
         sections = operator.index(indices_or_sections)
@@ -179,7 +227,7 @@ def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: i
         for k in range(sections):
             points.append(points[-1] + each + (k < extra))
     before = (slice(None),) * (axis % len(ary.spec.shape))
-    return [recorder.getitem(ary, (*before, slice(a, b))) for a, b in zip(points, points[1:], strict=False)]
+    return [recorder.getitem(ary, (*before, slice(a, b))) for a, b in itertools.pairwise(points)]
 
 
 @special(np.split)
@@ -243,83 +291,6 @@ def _broadcast_shapes(recorder: Recorder, *shapes: Any) -> Any:
     return tuple(map(recorder.integer, broadcast_shapes("broadcast_shapes", *known)))
 
 
-# Lists of a traced number of arrays
-
-
-@special(np.stack)
-def _stack(recorder: Recorder, arrays: Any, axis: int = 0, out: Any = None, **rest: Any) -> Any:
-    if isinstance(arrays, GrownList):
-        return _joined(recorder, np.stack, arrays, 1, axis=axis)
-    if isinstance(arrays, Collected):
-        return recorder.numpy.function(np.moveaxis, (arrays.array(), 0, axis), {})
-    return call_named(recorder, "stack", _listed(arrays), axis=axis)
-
-
-def _listed(arrays: Any) -> Any:
-    return list(arrays) if not isinstance(arrays, (list, tuple)) else arrays
-
-
-def _joined(recorder: Recorder, function: Any, arrays: GrownList, more: int, **kwargs: Any) -> Any:
-    """A function that joins arrays, on a list that has grown: `more` is how many dimensions it adds."""
-    found = arrays.types[0] if arrays.tree == LEAF else None
-    if found is None or found.unknown:
-        return recorder.opaque(function, (arrays.handle,), kwargs)
-    spec = Spec((), np.dtype(found.kind)) if found.spec is None else found.spec
-    rank = max(len(spec.shape) + more, 2 if function in (np.vstack, np.column_stack) else 1)
-    type_ = Spec([recorder.sizes.fresh(function.__name__) for _ in range(rank)], spec.dtype)
-    return recorder.wrap(recorder.create(function, (arrays.handle,), kwargs, type_), type_)
-
-
-@special(np.concatenate)
-def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None, **rest: Any) -> Any:
-    if isinstance(arrays, GrownList):
-        return _joined(recorder, np.concatenate, arrays, 0, axis=axis)
-    if isinstance(arrays, Collected):
-        whole = arrays.array()
-        if axis != 0 or len(whole.spec.shape) < 2:
-            recorder.refuse("np.concatenate of a traced number of arrays along another axis than the first")
-        made = recorder.numpy.function(np.reshape, (whole, (-1, *whole.shape[2:])), {})
-    else:
-        made = call_named(recorder, "concat", _listed(arrays), axis=axis)
-        if rest.get("dtype") is not None:
-            made = copied(recorder, made, np.dtype(rest["dtype"]))
-    return made if out is None else recorder.numpy.write_whole(out, made)
-
-
-@special(np.vstack)
-def _vstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
-    if isinstance(tup, GrownList):
-        return _joined(recorder, np.vstack, tup, 0)
-    if isinstance(tup, Collected):
-        whole = tup.array()
-        return whole if len(whole.spec.shape) == 2 else _concatenate(recorder, tup)
-    return recorder.numpy.with_op(np.vstack, (_listed(tup),), rest)
-
-
-@special(np.column_stack)
-def _column_stack(recorder: Recorder, tup: Any) -> Any:
-    if isinstance(tup, GrownList):
-        return _joined(recorder, np.column_stack, tup, 0)
-    if isinstance(tup, Collected):
-        whole = tup.array()
-        if len(whole.spec.shape) != 2:
-            recorder.refuse("np.column_stack of a traced number of matrices")
-        return call_named(recorder, "permute_dims", whole)
-    return recorder.numpy.with_op(np.column_stack, (_listed(tup),), {})
-
-
-@special(np.hstack)
-def _hstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
-    if isinstance(tup, GrownList):
-        return _joined(recorder, np.hstack, tup, 0)
-    if isinstance(tup, Collected):
-        whole = tup.array()
-        if len(whole.spec.shape) != 2:
-            recorder.refuse("np.hstack of a traced number of matrices")
-        return recorder.numpy.function(np.reshape, (whole, (-1,)), {})
-    return recorder.numpy.with_op(np.hstack, (_listed(tup),), rest)
-
-
 # Ufunc methods
 
 
@@ -331,14 +302,19 @@ def ufunc_method(recorder: Recorder, ufunc: Any, how: str, inputs: tuple[Any, ..
 
     if how == "at":
         return add_at(recorder, ufunc, *inputs)
-    out = kwargs.pop("out", None)
+    out = kwargs.get("out")
+    if how != "outer":
+        place = 4 if how == "reduceat" else 3  # after the arrays, the axis and the dtype
+        out = inputs[place] if len(inputs) > place else out
+        inputs, kwargs = method_arguments(how, inputs, kwargs)
+    inputs = tuple(_as_array(recorder, a, None, copy=False) if isinstance(a, (list, tuple)) else a for a in inputs)
+    kwargs = {key: value for key, value in kwargs.items() if key != "out"}
     target = out[0] if isinstance(out, tuple) else out
     if how == "outer":
         first, second = (_as_array(recorder, a, None, copy=False) for a in inputs)
         spread = call_named(recorder, "reshape", first, (*first.shape, *(1,) * len(second.spec.shape)))
         result = recorder.numpy.ufunc(ufunc, "__call__", (spread, second), kwargs)
     else:
-        inputs, kwargs = method_arguments(how, inputs, kwargs)
         given = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
         op = op_for_method(ufunc, how, given)
         if op is not None and _accepts(op, inputs, given):
@@ -354,154 +330,6 @@ def _accepts(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     except TypeError:
         return False
     return True
-
-
-# Names of arrays
-
-
-PROPERTIES.update(
-    {
-        "T": lambda recorder, a: call_named(recorder, "permute_dims", a) if isinstance(a, Array) else a,
-        "mT": lambda recorder, a: call_named(recorder, "swapaxes", a, -1, -2),
-        "size": lambda recorder, a: count_of(a.shape),
-        "ndim": lambda recorder, a: len(a.shape),
-        "itemsize": lambda recorder, a: a.spec.dtype.itemsize,
-        "nbytes": lambda recorder, a: count_of(a.shape) * a.spec.dtype.itemsize,
-        "base": lambda recorder, a: None,
-    }
-)
-
-
-@method("copy", "__copy__")
-def _method_copy(recorder: Recorder, a: Any, order: Any = "C") -> Any:
-    return copied(recorder, a) if isinstance(a, Array) else a
-
-
-@method("astype")
-def _astype(
-    recorder: Recorder,
-    a: Any,
-    dtype: Any,
-    order: Any = "K",
-    casting: Any = "unsafe",
-    subok: Any = True,
-    copy: Any = True,
-) -> Any:
-    dtype = np.dtype(dtype)
-    np.empty(0, a.spec.dtype).astype(dtype, casting=casting)
-    if not copy and dtype == a.spec.dtype:
-        return a
-    return copied(recorder, a, dtype)
-
-
-@method("reshape")
-def _reshape(recorder: Recorder, a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    return _reshape_function(recorder, a, tuple(wanted), order)
-
-
-@special(np.reshape)
-def _reshape_function(
-    recorder: Recorder, a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
-) -> Any:
-    shape = newshape if shape is None else shape
-    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    a = a if isinstance(a, Array) else _as_array(recorder, a, None, copy=False)
-    if order == "F":
-        turned = call_named(recorder, "permute_dims", a)
-        whole = call_named(recorder, "reshape", turned, tuple(reversed(shape)))
-        return call_named(recorder, "permute_dims", whole)
-    return call_named(recorder, "reshape", a, shape)
-
-
-@method("ravel")
-def _ravel(recorder: Recorder, a: Any, order: str = "C") -> Any:
-    return _reshape_function(recorder, a, (-1,), order)
-
-
-@special(np.ravel)
-def _ravel_function(recorder: Recorder, a: Any, order: str = "C") -> Any:
-    return _reshape_function(recorder, a, (-1,), order)
-
-
-@method("flatten")
-def _flatten(recorder: Recorder, a: Any, order: str = "C") -> Any:
-    return copied(recorder, _reshape_function(recorder, a, (-1,), order))
-
-
-@method("transpose")
-def _transpose(recorder: Recorder, a: Any, *axes: Any) -> Any:
-    wanted = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
-    return call_named(recorder, "permute_dims", a, wanted)
-
-
-@special(np.transpose)
-def _transpose_function(recorder: Recorder, a: Any, axes: Any = None) -> Any:
-    return call_named(recorder, "permute_dims", _as_array(recorder, a, None, copy=False), axes)
-
-
-@method("view")
-def _view(recorder: Recorder, a: Any, dtype: Any = None, type: Any = None) -> Any:
-    if dtype is None or (not isinstance(dtype, builtin_type) and np.dtype(dtype) == a.spec.dtype):
-        return recorder.view(a, _whole(), a.spec)
-    if np.dtype(dtype) == a.spec.dtype:
-        return recorder.view(a, _whole(), a.spec)
-    node_type = Spec(a.spec.shape, np.dtype(dtype))
-    if np.dtype(dtype).itemsize != a.spec.dtype.itemsize:
-        recorder.refuse(".view() as a dtype of another size", help="use .astype, or .copy().view in a wrapped function")
-    node = recorder.create(np.ndarray.view, (copied(recorder, a), np.dtype(dtype)), {}, node_type)
-    return recorder.wrap(node, node_type, array=True)
-
-
-builtin_type = type
-
-
-def _whole() -> Any:
-    from weft.capture._views import step_for_key
-
-    return step_for_key(...)
-
-
-@method("item")
-def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
-    if index:
-        where = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
-        if len(where) == 1 and isinstance(a, Array):
-            a = call_named(recorder, "reshape", a, (-1,))
-        a = recorder.getitem(a, where if len(where) > 1 else where[0])
-    value = recorder.numpy.item(a)
-    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.spec.dtype.kind]
-    return recorder.python.call(kind, (value,), {})
-
-
-@method("tolist")
-def _tolist(recorder: Recorder, a: Any) -> Any:
-    if isinstance(a, Scalar) or not a.spec.shape:
-        return _item(recorder, a)
-    return [_tolist(recorder, part) for part in recorder.items(a)]
-
-
-@method("dot")
-def _dot(recorder: Recorder, a: Any, b: Any, out: Any = None) -> Any:
-    return recorder.numpy.function(np.dot, (a, b), {} if out is None else {"out": out})
-
-
-@method("conj", "conjugate")
-def _conj(recorder: Recorder, a: Any) -> Any:
-    return recorder.numpy.ufunc(np.conjugate, "__call__", (a,), {})
-
-
-@method("round", "__round__")
-def _round(recorder: Recorder, a: Any, decimals: int = 0, out: Any = None) -> Any:
-    return recorder.numpy.function(np.round, (a, decimals), {} if out is None else {"out": out})
-
-
-for _name in ("mean", "std", "var", "sum", "prod", "min", "max", "all", "any", "cumsum", "cumprod", "argmin", "argmax"):
-
-    def _reduce(recorder: Any, a: Any, *args: Any, _function: Any = getattr(np, _name), **kwargs: Any) -> Any:
-        return recorder.numpy.function(_function, (a, *args), kwargs)
-
-    method(_name)(_reduce)
 
 
 def traced_in(args: Any, kwargs: Any) -> bool:

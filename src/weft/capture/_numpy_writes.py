@@ -60,8 +60,9 @@ def _method_put(recorder: Recorder, a: Any, indices: Any, values: Any, mode: str
 @special(np.put)
 def _put(recorder: Recorder, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     a = _target(recorder, a)
-    if mode != "raise":
-        recorder.refuse(f"np.put with mode={mode!r}", help="bring the indices into range first: ind % a.size")
+    if mode != "raise" or recorder.numpy.function(np.ndim, (v,), {}):
+        _changed(recorder, np.put, a, ind, v, mode)
+        return
     whole = recorder.read(a)
     flat_type = Spec((_count(a.spec.shape),), a.spec.dtype)
     flat = recorder.create(TABLE["reshape"], (whole, flat_type.shape), {}, flat_type)
@@ -76,31 +77,52 @@ def _count(shape: Any) -> Any:
     return count
 
 
+def _changed(recorder: Recorder, function: Any, a: Array, *args: Any) -> None:
+    """A call that writes into an array, as it is."""
+    recorder.store(a, recorder.create(after, (function, a, *args), {}, Spec(a.spec.shape, a.spec.dtype)))
+
+
+def after(function: Any, a: Any, *args: Any) -> Any:
+    """A copy of an array after `function(a, *args)`, which writes into it."""
+    result = np.array(a)
+    function(result, *args)
+    return result
+
+
 @special(np.putmask)
 def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
     a = _target(recorder, a)
     if recorder.numpy.function(np.ndim, (values,), {}):
-        recorder.refuse("np.putmask with several values", help="use a[mask] = values[mask]")
-    recorder.setitem(a, mask, values)
+        _changed(recorder, np.putmask, a, mask, values)
+    else:
+        recorder.setitem(a, mask, values)
 
 
 @special(np.place)
 def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
-    if recorder.numpy.function(np.size, (vals,), {}) != 1:
-        recorder.refuse("np.place with several values", help="use a[mask] = values")
-    value = vals if np.isscalar(vals) else recorder.numpy.function(np.ravel, (vals,), {})[0]
-    recorder.setitem(_target(recorder, arr), mask, value)
+    _changed(recorder, np.place, _target(recorder, arr), mask, vals)
 
 
 @special(np.fill_diagonal)
 def _fill_diagonal(recorder: Recorder, a: Any, val: Any, wrap: bool = False) -> None:
     a = _target(recorder, a)
-    if len(a.spec.shape) != 2 or wrap:
-        recorder.refuse("np.fill_diagonal of other than a matrix, or with wrap=True", help="write a[i, i] = value")
+    if len(a.spec.shape) != 2 or wrap or recorder.numpy.function(np.ndim, (val,), {}):
+        _changed(recorder, np.fill_diagonal, a, val, wrap)
+        return
     rows, columns = a.shape
     size = recorder.python.call(min, (rows, columns), {})
     index = recorder.numpy.function(np.arange, (size,), {})
     recorder.setitem(a, (index, index), val)
+
+
+@special(np.nan_to_num)
+def _nan_to_num(
+    recorder: Recorder, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    made = recorder.numpy.with_op(np.nan_to_num, (x,), {"nan": nan, "posinf": posinf, "neginf": neginf})
+    if copy or not isinstance(x, (Array, np.ndarray)):
+        return made
+    return recorder.numpy.write_whole(x, made)
 
 
 @special(np.put_along_axis)
@@ -112,15 +134,22 @@ def _put_along_axis(recorder: Recorder, arr: Any, indices: Any, values: Any, axi
 def add_at(recorder: Recorder, ufunc: Any, a: Any, indices: Any, *value: Any) -> None:
     """`np.add.at(a, indices, value)`: an element named twice receives both."""
     a = _target(recorder, a)
-    if ufunc is np.add:
-        spec = Spec(a.spec.shape, a.spec.dtype)
+    spec = Spec(a.spec.shape, a.spec.dtype)
+    if ufunc is np.add and _fits(recorder, a, *value):
         recorder.store(a, recorder.create(TABLE["index_add"], (a, indices, *value), {}, spec))
         return
-    if ufunc is np.subtract:
+    if ufunc is np.subtract and a.spec.dtype.kind in "fc" and _fits(recorder, a, *value):
         add_at(recorder, np.add, a, indices, recorder.numpy.ufunc(np.negative, "__call__", value, {}))
         return
-    spec = Spec(a.spec.shape, a.spec.dtype)
     recorder.store(a, recorder.create(apply_at, (ufunc, a, indices, *value), {}, spec))
+
+
+def _fits(recorder: Recorder, a: Array, value: Any) -> bool:
+    """Whether adding a value to an array gives numbers of the same type."""
+    spec = recorder.abstract(value)
+    if isinstance(spec, (list, tuple)):
+        return False
+    return np.result_type(a.spec.dtype, spec.dtype if isinstance(spec, Spec) else spec) == a.spec.dtype
 
 
 def apply_at(ufunc: Any, a: Any, indices: Any, *value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from weft.capture._values import Traced
 from weft.graph import Node
@@ -57,11 +57,11 @@ class Opaque(Traced):
     def __setitem__(self, key: Any, value: Any) -> None:
         self.recorder.create(operator.setitem, (self, key, value), {}, None)
 
-    def __len__(self) -> NoReturn:
-        self.recorder.refuse_value(self, "len() in code that is not captured")
+    def __len__(self) -> int:
+        return self.recorder.refuse_value(self, "len() in code that is not captured")
 
     def __iter__(self) -> Iterator[Any]:
-        self.recorder.refuse(
+        return self.recorder.refuse(
             "a loop over a value of unknown length, in code that is not captured", help="loop over it with `for`"
         )
 

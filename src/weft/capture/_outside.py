@@ -1,6 +1,7 @@
-"""Functions that answer otherwise at each call: the clock, Python's random numbers, what a user types.
+"""Functions that read or change the world: the clock, Python's random numbers, files, what a user types.
 
-A captured program would call them once, when it is captured, and go on with that answer for ever.
+A captured program would call them once, when it is captured: it would go on with that answer for ever, and write a file
+no more.
 """
 
 from __future__ import annotations
@@ -12,17 +13,23 @@ import secrets
 import time
 from typing import Any
 
-_HELP = "call it outside and pass the value as an argument; for random numbers use rng = np.random.default_rng(seed)"
+import numpy as np
+
+_HELP = "call it outside, and pass what it gives as an argument"
+_SAVE = "return the arrays, and save them outside"
+_DRAW = "use a generator: rng = np.random.default_rng(seed), then rng.random(), rng.integers(n), rng.choice(items)"
 
 _ANSWERS: dict[int, Any] = {
     id(function): function
     for function in (
         *(time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic, time.monotonic_ns),
         *(time.process_time, time.process_time_ns, time.thread_time, time.thread_time_ns),
-        *(time.localtime, time.gmtime, time.ctime, time.sleep, os.urandom, input),
+        *(time.localtime, time.gmtime, time.ctime, time.sleep, os.urandom, input, open),
         *(secrets.token_bytes, secrets.token_hex, secrets.token_urlsafe, secrets.randbelow),
+        *(np.save, np.savez, np.savez_compressed, np.savetxt, np.load, np.loadtxt, np.genfromtxt, np.fromfile),
     )
 }
+_MODULES: dict[str, str] = {"numpy": "np", "builtins": "", "_io": "", "io": "", "posix": "os", "nt": "os"}
 _NOW = {"now", "utcnow", "today"}
 
 
@@ -30,14 +37,16 @@ def refuse_outside(recorder: Any, function: Any) -> None:
     """Refuse a call whose answer another call would not get."""
     owner = getattr(function, "__self__", None)
     if id(function) in _ANSWERS:
-        name = f"{function.__module__}.{function.__name__}"
+        module = _MODULES.get(function.__module__, function.__module__)
+        name = f"{module}.{function.__name__}" if module else function.__name__
     elif isinstance(owner, random.Random) and not _made(recorder, owner):
         name = f"random.{function.__name__}"
     elif isinstance(owner, type) and issubclass(owner, dt.date) and function.__name__ in _NOW:
         name = f"{owner.__name__}.{function.__name__}"
     else:
         return
-    recorder.refuse(f"{name}(): it would be called once, when the program is captured", help=_HELP)
+    help = _DRAW if isinstance(owner, random.Random) else _SAVE if name.startswith("np.save") else _HELP
+    recorder.refuse(f"{name}(): it would be called once, when the program is captured", help=help)
 
 
 def _made(recorder: Any, value: Any) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cache
 from types import FunctionType
 from typing import Any
 
 from weft.capture._convert_site import Site
+from weft.graph._looping import unpacker
 
 UPDATES: dict[str, Callable[[Any, Any], Any]] = {
     "+=": operator.iadd,
@@ -251,7 +251,7 @@ class _Names:
         if not starred and type(value) in (tuple, list) and len(value) == before:
             items: Sequence[Any] = value
             return items
-        return _unpacker(before, after, starred)(value)
+        return unpacker(before, after, starred)(value)
 
 
 class PlainHooks(_Names):
@@ -354,6 +354,10 @@ class PlainHooks(_Names):
             made = {**made, **part}
         return made
 
+    def percent(self, text: str, values: Any) -> str:
+        """`text % values` of a literal text."""
+        return text % values
+
     def fstring(self, *parts: Any) -> str:
         """An f-string of literal strings and (value, conversion or None, parts of the format)."""
         if len(parts) == 1 and isinstance(parts[0], tuple):
@@ -400,14 +404,3 @@ def _generated(
     for item in iterator:
         if condition is None or condition(item):
             yield element(item)
-
-
-@cache
-def _unpacker(before: int, after: int, starred: bool) -> Callable[[Any], Sequence[Any]]:
-    """A function that unpacks as Python itself does, with its messages."""
-    names = [f"a{i}" for i in range(before)] + ["*rest"] * starred + [f"z{i}" for i in range(after)]
-    given = ", ".join(name.lstrip("*") for name in names)
-    space: dict[str, Any] = {}
-    exec(f"def unpack(value):\n [{', '.join(names)}] = value\n return [{given}]", space)
-    made: Callable[[Any], Sequence[Any]] = space["unpack"]
-    return made

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import pytree
-from weft.capture._values import Traced
 from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._values import Traced
 from weft.graph._control import check, cond, fori_loop, scan, switch, while_loop
 
 if TYPE_CHECKING:

@@ -34,6 +34,8 @@ _FLOATS_OF_COMPLEX = {cmath.phase}
 _OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
 
 
+UPDATED = "iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift".split()
+
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
 
@@ -83,7 +85,7 @@ class PythonCalls:
             for part in container:
                 same = part is item or part == item
                 result = same if result is False else self.either(result, same)
-            return result
+            return self.call(bool, (result,), {})
         if isinstance(container, Items) and isinstance(container, RangeItems):
             inside = self.both(item >= container.start, item < container.stop)
             return inside if container.step == 1 else self.both(inside, (item - container.start) % container.step == 0)
@@ -179,6 +181,8 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
             return found if args[0].kinds[0] is None else calls.call(args[0].kinds[0], (found,), {})
         if len(args) == 1 and isinstance(args[0], Array):
             array = args[0]
+            if "default" in default and recorder.python.call(len, (array,), {}) == 0:
+                return default["default"]
             if len(array.spec.shape) != 1 or key is not None:
                 return handler(calls, *recorder.items(array), key=key, **default)
             return calls.number(function, (array,), array.spec.dtype)
@@ -244,7 +248,7 @@ def _len(calls: PythonCalls, x: Any) -> Any:
 @python(round)
 def _round(calls: PythonCalls, x: Any, ndigits: Any = None) -> Any:
     if isinstance(x, Array):
-        return calls.recorder.numpy.function(np.round, (x, ndigits or 0), {})
+        raise TypeError("type numpy.ndarray doesn't define __round__ method")
     if ndigits is None:
         return x if x.kind is int else calls.number(round, (x,), int)
     return calls.number(round, (x, ndigits), x.kind)
@@ -301,7 +305,7 @@ def _truth_of_all(function: Any, combine: str) -> Callable[..., Any]:
     def handler(calls: PythonCalls, iterable: Any) -> Any:
         if isinstance(iterable, Collected):
             iterable = iterable.array()
-        if isinstance(iterable, Array):
+        if isinstance(iterable, (Array, GrownList)):
             return calls.number(function, (iterable,), bool)
         result: Any = function is all
         for item in iterable:
@@ -317,9 +321,47 @@ def _truth_of_all(function: Any, combine: str) -> Callable[..., Any]:
 PYTHON[any], PYTHON[all] = _truth_of_all(any, "either"), _truth_of_all(all, "both")
 
 
+@python(iter)
+def _iter(calls: PythonCalls, x: Any, *sentinel: Any) -> Any:
+    if is_opaque(x):
+        return calls.recorder.opaque(iter, (x, *sentinel), {})
+    return iter(x, *sentinel) if sentinel else iter(list(x))
+
+
+@python(dir)
+def _dir(calls: PythonCalls, x: Any) -> list[str]:
+    return dir(python_class(x))
+
+
+@python(callable)
+def _callable(calls: PythonCalls, x: Any) -> bool:
+    return callable(x) if not isinstance(x, Traced) else False
+
+
+@python(getattr)
+def _getattr(calls: PythonCalls, x: Any, name: str, *default: Any) -> Any:
+    if isinstance(x, (Array, Scalar)) and not hasattr(python_class(x), name):
+        if default:
+            return default[0]
+        raise AttributeError(f"'{python_class(x).__name__}' object has no attribute '{name}'", name=name, obj=x)
+    return getattr(x, name, *default)
+
+
+@python(hasattr)
+def _hasattr(calls: PythonCalls, x: Any, name: str) -> bool:
+    return hasattr(python_class(x) if isinstance(x, (Array, Scalar)) else x, name)
+
+
+@python(filter)
+def _filter(calls: PythonCalls, function: Any, iterable: Any) -> Any:
+    keep = (lambda item: item) if function is None else (lambda item: calls.recorder.run(function, (item,), {}))
+    return iter([item for item in iterable if keep(item)])
+
+
 @python(isinstance)
 def _isinstance(calls: PythonCalls, x: Any, classes: Any) -> bool:
-    return issubclass(python_class(x), classes) if isinstance(x, Traced) else isinstance(x, classes)
+    known = isinstance(x, (Traced, Collected, GrownList))
+    return issubclass(python_class(x), classes) if known else isinstance(x, classes)
 
 
 def python_class(value: Any) -> type:
@@ -330,12 +372,13 @@ def python_class(value: Any) -> type:
         from weft.autograd import Tensor
 
         return Tensor if getattr(type(value), "_is_tensor", False) else np.ndarray
-    return object
+    return list if isinstance(value, (Collected, GrownList)) else object
 
 
 @python(type)
 def _type(calls: PythonCalls, x: Any, *rest: Any) -> Any:
-    return type(x, *rest) if rest else python_class(x) if isinstance(x, Traced) else type(x)
+    known = isinstance(x, (Traced, Collected, GrownList))
+    return type(x, *rest) if rest else python_class(x) if known else type(x)
 
 
 @python(pow)
@@ -350,12 +393,24 @@ def _divmod(calls: PythonCalls, a: Any, b: Any) -> Any:
 
 @python(map)
 def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
+    parts = _parts(calls, iterables)
+    if calls.recorder.untyped and parts is not None and any(part.traced for part in parts):
+        from weft.capture._collect import collect
+
+        return collect(
+            calls.recorder,
+            "generator",
+            ZipItems(calls.recorder, parts),
+            lambda row: calls.recorder.run(function, row, {}),
+        )
     rows = zip(*(list(iterable) for iterable in iterables), strict=False)
     return iter([calls.recorder.run(function, row, {}) for row in rows])
 
 
 @python(sorted)
 def _sorted(calls: PythonCalls, iterable: Any, *, key: Any = None, reverse: Any = False) -> Any:
+    if isinstance(iterable, GrownList) and key is None:
+        return calls.recorder.opaque(sorted, (iterable,), {"reverse": reverse} if reverse is not False else {})
     if not isinstance(iterable, Array):
         rows = list(iterable)
         if not any(map(is_traced, rows)) and (key is None or not any(is_traced(key(row)) for row in rows)):
@@ -396,3 +451,37 @@ for _function in _OPERATORS:
         return _target(*args)
 
     PYTHON.setdefault(_function, _operator)
+
+
+@python(operator.setitem)
+def _setitem(calls: PythonCalls, target: Any, key: Any, value: Any) -> None:
+    target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
+    if not isinstance(target, Traced):
+        calls.recorder.change_object(target, "operator.setitem")
+    target[key] = value
+
+
+for _name in UPDATED:
+
+    def _update(calls: Any, target: Any, value: Any, _target: Any = getattr(operator, _name)) -> Any:  # noqa: B008  # bound at once
+        target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
+        return _target(target, value)
+
+    PYTHON[getattr(operator, _name)] = _update
+
+
+for _function in (operator.is_, operator.is_not):
+
+    def _identity(calls: Any, a: Any, b: Any, _target: Any = _function) -> Any:
+        return _target(a, b)
+
+    PYTHON[_function] = _identity
+
+
+for _name, _function in vars(np.ndarray).items():
+    if callable(_function) and type(_function) is not type:  # `np.ndarray.sort(x)` means `x.sort()`
+
+        def _method(calls: Any, array: Any, *args: Any, _named: str = _name, **kwargs: Any) -> Any:
+            return getattr(array, _named)(*args, **kwargs)
+
+        PYTHON.setdefault(_function, _method)

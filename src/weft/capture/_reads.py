@@ -29,11 +29,14 @@ class OuterReads:
         self.recorder = recorder
         self.names: dict[tuple[int, str], tuple[Any, str, Any]] = {}  # (where, name, what was read)
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.called: dict[int, str] = {}  # by id, the name under which the program read an array first
+        self.outside: dict[int, Any] = {}  # by id, lists, dicts and sets that the program did not make
 
     def name(self, space: Any, name: str, value: Any) -> Any:
         """A variable from outside; `space` is the dict or the cell it lives in."""
         self.names.setdefault((id(space), name), (space, name, snapshot(value)))
-        return self._value(value)
+        self.from_outside(value)
+        return self._value(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
@@ -44,7 +47,16 @@ class OuterReads:
         noted = _is_own(owner) if isinstance(owner, types.ModuleType) else not isinstance(value, _BOUND)
         if noted and not self._made(owner):
             self.attributes.setdefault((id(owner), name), (owner, name, snapshot(value)))
-        return self._value(value)
+            self.from_outside(value)
+        return self._value(value, name)
+
+    def from_outside(self, value: Any) -> None:
+        """Note the containers in a value: to have them in a variable is not to have made them."""
+        if not isinstance(value, (list, tuple, dict, set)) or id(value) in self.outside or self._made(value):
+            return
+        self.outside[id(value)] = value
+        for part in value.values() if isinstance(value, dict) else value:
+            self.from_outside(part)
 
     def _made(self, owner: Any) -> bool:
         region: Any = self.recorder.region
@@ -54,8 +66,9 @@ class OuterReads:
             region = region.parent
         return False
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Any, name: str) -> Any:
         if isinstance(value, (np.ndarray, Tensor)):
+            self.called.setdefault(id(value), name)
             return self.recorder.constant(value)
         return value
 

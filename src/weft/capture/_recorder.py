@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -13,27 +13,23 @@ import numpy as np
 
 from weft import _where, pytree
 from weft.autograd import Tensor
+from weft.capture._again import Remembered
 from weft.capture._cells import Places
 from weft.capture._iterables import Collected
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._lists import GrownList, Lists
+from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
-from weft.capture._sizes import abstract_key
 from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
-from weft.capture._views import VIEWS, Step, is_basic, lies_in_order, step_for_key
-from weft.errors import CaptureError
-from weft.graph import Graph, Node
-from weft.graph._control import cond
+from weft.capture._views import VIEWS, arrays_in, lies_in_order
+from weft.graph import Graph, GraphModule, Node
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim, Sizes, unknown_sizes
+from weft.ops._dim import Dim, Sizes, hint_of, unknown_sizes
 from weft.ops._op import op_of
-from weft.ops.dtypes import astype
-from weft.ops.indexing import getitem as getitem_op
-from weft.ops.indexing import index_update
 from weft.random import Generator
 
 _RELATIONS = {
@@ -46,17 +42,20 @@ _RELATIONS = {
 }
 _INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod})
 _CONSTANTS = (int, float, complex, str, bytes, type(None), type(...), type, np.generic, np.dtype, range, enum.Enum)
-_KEPT = (*_CONSTANTS, Op, Spec, Generator, Graph)
+_KEPT = (*_CONSTANTS, Op, Spec, Generator, Graph, Node)
+_AS_IT_IS = frozenset({bool, int, float, complex, str, type(None), Node})
 # Results of no dimensions that are arrays all the same; what other ops give is a scalar of NumPy's.
 _ARRAYS_OF_NO_DIMENSIONS = frozenset(
     {
         *("asarray", "astype", "broadcast_to", "empty", "empty_like", "expand_dims", "full", "full_like", "ones"),
         *("ones_like", "reshape", "squeeze", "where", "zeros", "zeros_like", "permute_dims", "index_update"),
+        *("tensordot", "cov", "isin"),
     }
 )
+_IN_ANY_ORDER = frozenset({"histogram2d", "einsum"})  # ops whose results need not lie in order, whatever they are given
 
 
-class Recorder(Running, Refusals):
+class Recorder(Running, Memory, Refusals):
     """Records one capture. `branches` says whether control flow on traced values is captured, or refused."""
 
     def __init__(self, *, branches: bool, boundary: FrameType | None = None) -> None:
@@ -71,7 +70,9 @@ class Recorder(Running, Refusals):
         self.numpy = NumpyCalls(self)
         self.python = PythonCalls(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
+        self.computed: dict[Node, tuple[Any, ...]] = {}  # node of a number of Python's → what it was computed from
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
+        self.no_grad = False  # whether the program is inside of `with weft.no_grad()`
         self.asked_identity = False  # whether the program asked if two arrays are one and the same
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
         self.active: list[Any] = []  # functions of the program that are running
@@ -87,7 +88,8 @@ class Recorder(Running, Refusals):
         self.paths: dict[int, str] = {}  # id → the name of a parameter or buffer of the module that is captured
         self.start: Any = None  # where the captured function begins
         self.named_sizes: dict[Any, Any] = {}
-        self.rebound: dict[Any, set[str]] = {}  # loop → variables that it makes other arrays of
+        self.remembered = Remembered()  # the loop whose body is captured
+        self.reshaped: dict[Node, Array] = {}  # input → the array of the caller's that was given another shape
         self.mask_sizes: dict[Node, Any] = {}  # mask → how many elements it selects
         self.written_out: dict[Any, tuple[int, Any]] = {}  # loop run step by step → how many steps, the error if any
 
@@ -106,6 +108,8 @@ class Recorder(Running, Refusals):
         node_args = tuple([self.arg(a) for a in args])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
         node = graph.create_node("call_function", target, node_args, node_kwargs, name)
+        if isinstance(type_, type):
+            self.computed[node] = node_args  # dead nodes forget them, and guards may need them
         node._position = self.position(sys._getframe(1))
         node._meta = {"type": type_}
         return node
@@ -115,9 +119,11 @@ class Recorder(Running, Refusals):
 
     def arg(self, value: Any) -> Any:
         """What a value is as an argument of a node."""
+        kind = type(value)
+        if kind in _AS_IT_IS:
+            return value
         if isinstance(value, Traced):
             return value.node
-        kind = type(value)
         if kind is list and self.lists.grown and id(value) in self.lists.grown:
             return self.lists.grown[id(value)].handle.node
         if kind is tuple or kind is list:
@@ -125,7 +131,7 @@ class Recorder(Running, Refusals):
             return tuple(parts) if kind is tuple else parts
         if isinstance(value, (np.ndarray, Tensor)):
             return self.constant(value).node
-        if isinstance(value, (*_KEPT, Node)) or callable(value):
+        if isinstance(value, _KEPT) or callable(value):
             return value
         if kind is dict:
             return {key: self.arg(part) for key, part in value.items()}
@@ -141,7 +147,7 @@ class Recorder(Running, Refusals):
             return value.as_list()
         if isinstance(value, GrownList):
             return value.handle.node
-        self.refuse(
+        return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
         )
@@ -196,8 +202,11 @@ class Recorder(Running, Refusals):
         """The name by which the graph reads an array: its own in the module that is captured, else a new one."""
         path = self.paths.get(id(value))
         if path is None:
-            path = f"_constant{len(self.constants)}"
-            self.root.graph.constants[path] = value
+            known = self.root.graph.constants
+            path = self.reads.called.get(id(value), f"_constant{len(self.constants)}")
+            if path in known or path in self.paths.values() or hasattr(GraphModule, path):
+                path = f"_{path}{len(self.constants)}"
+            known[path] = value
         return path
 
     # Calls
@@ -220,17 +229,24 @@ class Recorder(Running, Refusals):
             for name, value in zip(names, arguments, strict=True)
         ]
         type_ = self.inferred(op, rules)
-        tensor = any(map(_is_tensor, arguments))
+        tensor = any(map(is_tensor, arguments))
         if op.name in VIEWS and isinstance(arguments[0], Array):
             made = VIEWS[op.name](self, arguments, type_)
             if made is not None:
                 return made
         node = self.create(target or op, args, kwargs, type_)
+        if tensor and self.no_grad:
+            from weft.capture._tensor_values import without_gradient
+
+            node = without_gradient(self, node, type_)
         if called is not None and not tensor:
             node.meta["called"] = called
         made = self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor)
-        if isinstance(made, Array) and not all(lies_in_order(self, a) for a in arguments if isinstance(a, Array)):
-            made.buffer.layout = False  # NumPy keeps the order of what it was given, where it can
+        # NumPy keeps the order of what it was given, where it can. Whether that matters turns out later, if at all.
+        given = [a for a in arrays_in(arguments) if len(a.spec.shape) > 1]
+        if given or op.name in _IN_ANY_ORDER:
+            for part in arrays_in(made):
+                part.buffer.layout = False if op.name in _IN_ANY_ORDER else given
         return made
 
     def inferred(self, op: Op, rules: Any) -> Any:
@@ -279,6 +295,8 @@ class Recorder(Running, Refusals):
             return self.opaque(function, args, {})
         if all(_is_number(a) for a in args):
             return self._number(function, args)
+        if function is operator.mul and any(map(_is_whole, args)) and any(type(a) in (list, tuple) for a in args):
+            return NotImplemented  # Python repeats the sequence
         op = op_of(function)
         assert op is not None
         if any(isinstance(a, (str, list, tuple, dict)) for a in args) and not all(map(_is_numeric, args)):
@@ -300,7 +318,9 @@ class Recorder(Running, Refusals):
         if function in COMPARISONS.values() and all(_kind(a) in (int, bool) for a in args):
             relation = (_RELATIONS[function], *(self.dim(a) if isinstance(a, Scalar) else int(a) for a in args))
         node = self.create(function, args, {}, kind)
-        return Scalar(self, kind, node, hint=hint, relation=relation if hint is not None else None)
+        if relation is not None and None in map(hint_of, relation[1:]):
+            relation = None  # of numbers that are no expressions of sizes, such as abs(n): no guard could state it
+        return Scalar(self, kind, node, hint=hint, relation=relation)
 
     @staticmethod
     def _hint(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -328,155 +348,6 @@ class Recorder(Running, Refusals):
         """A call of a method of a value of unknown type."""
         return Opaque(self, self.create_method(owner, name, args, kwargs))
 
-    # Memory
-
-    def read(self, array: Array) -> Node:
-        """The node of what an array holds now."""
-        region = self.region
-        node = self._content(array.buffer)
-        if not array.path:
-            return node
-        # What is one array or another changes with both, unnoticed.
-        cache = region.views.setdefault(array.buffer, {}) if array.buffer.choice is None else {}
-        for n, step in enumerate(array.path, 1):
-            prefix = array.path[:n]
-            found = cache.get(prefix)
-            if found is None:
-                found = cache[prefix] = step.apply(self, node)
-            node = found
-        return node
-
-    def store(self, array: Array, value: Node) -> None:
-        """Write a whole array: what shares its memory changes too."""
-        region, path = self.region, array.path
-        contents = [self._content(array.buffer)]
-        for n in range(1, len(path)):
-            contents.append(self.read(Array(self, array.buffer, path[:n], array.spec)))
-        new = value
-        for step, content in zip(reversed(path), reversed(contents), strict=False):
-            new = step.put(self, content, new)
-        if array.buffer.choice is not None:
-            self._write_chosen(array.buffer, new)
-            return
-        region.write(array.buffer, new)
-        if path:
-            region.views[array.buffer] = {path: value}
-
-    def choice(self, test: Any, a: Array, b: Array) -> Array:
-        """The array that is `a` where a condition is true, else `b`."""
-        spec = Spec(a.spec.shape, a.spec.dtype)
-        buffer = Buffer(spec, a.buffer.name, layout=False)
-        buffer.choice = (test, a, b)
-        return type(a)(self, buffer, (), spec)
-
-    def _content(self, buffer: Buffer) -> Node:
-        if buffer.choice is None:
-            return self.region.read(buffer)
-        test, a, b = buffer.choice
-        return self._either(test, a.node, b.node, buffer.spec)
-
-    def _write_chosen(self, buffer: Buffer, value: Node) -> None:
-        assert buffer.choice is not None
-        test, a, b = buffer.choice
-        old = b.node
-        self.store(a, self._either(test, value, a.node, a.spec))
-        self.store(b, self._either(test, old, value, b.spec))
-
-    def _either(self, test: Any, a: Node, b: Node, spec: Spec) -> Node:
-        graphs = [Graph(), Graph()]
-        for graph, place in zip(graphs, (0, 1), strict=True):
-            inputs = [graph.placeholder("a"), graph.placeholder("b")]
-            for node in inputs:
-                node.meta["type"] = spec
-            graph.output((inputs[place],))
-        made = self.create(cond, (test, *graphs, a, b), {}, (spec,))
-        return self.create(operator.getitem, (made, 0), {}, spec)
-
-    def view(self, array: Array, step: Step, spec: Spec) -> Array:
-        """An array that shares the memory of another."""
-        made = type(array)(self, array.buffer, (*array.path, step), spec)
-        if any(isinstance(d, Dim) and any(atom.source is None for atom in d.atoms()) for d in spec.shape):
-            self.bind_sizes(self.read(made), spec)
-        return made
-
-    def getitem(self, value: Any, key: Any) -> Any:
-        """`value[key]`."""
-        if is_opaque(key):
-            return self.opaque(operator.getitem, (value, key), {})
-        spec: Spec = value.spec
-        type_ = self.inferred(getitem_op, (spec, abstract_key(self, key)))
-        mask = key.node if isinstance(key, Array) and key.spec.dtype.kind == "b" else None
-        if mask is not None:
-            size = self.mask_sizes.setdefault(mask, type_.shape[0])
-            type_ = Spec((size, *type_.shape[1:]), type_.dtype)
-        if is_basic(key) and isinstance(value, Array):
-            if not type_.shape and not _has_ellipsis(key) and not _is_tensor(value):
-                return Scalar(self, type_.dtype, self.create(operator.getitem, (value, key), {}, type_))
-            return self.view(value, step_for_key(key), type_)
-        node = self.create(operator.getitem, (value, key), {}, type_)
-        return self.wrap(node, type_, tensor=_is_tensor(value))
-
-    def setitem(self, array: Array, key: Any, value: Any) -> None:
-        """`array[key] = value`."""
-        if isinstance(value, (list, tuple)):
-            value = self.numpy.function(np.asarray, (value,), {})
-        with unknown_sizes(self.sizes):
-            index_update.infer(array.spec, abstract_key(self, key), self.abstract(value))
-        node = self.create(index_update, (array, key, value), {}, Spec(array.spec.shape, array.spec.dtype))
-        self.store(array, node)
-
-    def update(self, array: Array, function: Callable[..., Any], other: Any) -> Array:
-        """`array += other` and its kin: the array itself changes."""
-        op = op_of(function)
-        assert op is not None
-        type_ = self.inferred(op, (array.spec, self.abstract(other)))
-        self.check_cast(function, array, other)
-        self.store(array, self.fitted(self.create(function, (array, other), {}, type_), type_, array))
-        return array
-
-    def fitted(self, node: Node, type_: Spec, array: Array) -> Node:
-        """A result brought to the dtype and shape of the array it is written into."""
-        if type_.dtype != array.spec.dtype:
-            type_ = Spec(type_.shape, array.spec.dtype)
-            node = self.create(astype, (node, array.spec.dtype), {}, type_)
-        if len(type_.shape) != len(array.spec.shape) or any(
-            a != b for a, b in zip(type_.shape, array.spec.shape, strict=True)
-        ):
-            if len(type_.shape) > len(array.spec.shape):
-                raise ValueError(f"non-broadcastable output operand with shape {array.spec.shape}")
-            node = self.create(index_update, (array, ..., node), {}, array.spec)
-        return node
-
-    def check_cast(self, function: Any, array: Array, other: Any) -> None:
-        """Raise what NumPy raises where the result does not fit the dtype of the array written."""
-        empty = np.empty((0,), array.spec.dtype)
-        spec = self.abstract(other)
-        value = np.empty((0,), spec.dtype) if isinstance(spec, Spec) else spec
-        in_place = getattr(operator, f"i{function.__name__.rstrip('_')}")
-        if function is not operator.matmul:
-            in_place(empty, value)
-
-    def set_shape(self, array: Array, shape: Any) -> None:
-        """`array.shape = shape`: the array object itself changes."""
-        made = self.numpy.function(np.reshape, (array, shape), {})
-        array.path, array.spec = made.path, made.spec
-        if made.buffer is not array.buffer:
-            self.refuse(
-                "assigning .shape of an array whose elements do not lie in order",
-                help="assign the result of reshape: a = a.reshape(shape)",
-            )
-
-    def part(self, value: Any, name: str) -> Any:
-        """`value.real` or `value.imag`."""
-        return self.numpy.function(getattr(np, name), (value,), {})
-
-    def items(self, array: Array) -> Iterator[Any]:
-        """The items of an array, as many as its first dimension says."""
-        if not array.spec.shape:
-            raise TypeError("iteration over a 0-d array")
-        count = self.known_size(array.spec.shape[0], "a loop over it")
-        return (self.getitem(array, k) for k in range(count))
-
 
 def _described(type_: Any) -> Any:
     """What a shape rule gives: of nothing but plain numbers it may give the result itself."""
@@ -487,22 +358,16 @@ def _kind(value: Any) -> Any:
     return value.kind if isinstance(value, Scalar) else type(value)
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Scalar) and np.dtype(value.kind).kind in "iub"
+
+
 def _is_number(value: Any) -> bool:
     return (isinstance(value, Scalar) and value.python) or type(value) in REPRESENTATIVES
 
 
 def _is_numeric(value: Any) -> bool:
     return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor, list, tuple))
-
-
-def _is_tensor(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(map(_is_tensor, value))
-    return isinstance(value, Tensor) or getattr(type(value), "_is_tensor", False)
-
-
-def _has_ellipsis(key: Any) -> bool:
-    return key is ... or (isinstance(key, tuple) and any(part is ... for part in key))
 
 
 def _called(target: Any) -> str:

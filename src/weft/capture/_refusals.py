@@ -18,6 +18,8 @@ _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 class Refusals:
     """The part of a recorder that decides and refuses."""
 
+    refused: Any
+
     def refuse(self: Any, message: str, *, help: str | None = None, decides_path: bool = False) -> NoReturn:
         """Raise the error that says what cannot be captured, where, and what to write instead."""
         made = CaptureError(message, where=_where.user_line(), help=help)
@@ -55,6 +57,13 @@ class Refusals:
         return Scalar(self, bool, self.create(operator.not_, (truth,), {}, bool), hint=hint)
 
     def refuse_branch(self: Any, value: Any) -> Any:
+        if self.branches:
+            return self.refuse(
+                "a branch on a traced value where both sides cannot be kept: in a generator, a `match`, or code that is "
+                "not captured",
+                help="write it as an `if` of the function itself, or choose with np.where(condition, a, b)",
+                decides_path=True,
+            )
         return self.refuse(
             "a branch on a traced value: its value is known only when the graph runs",
             help="weft.script and weft.compile capture both sides; or choose with np.where(condition, a, b)",

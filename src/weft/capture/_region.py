@@ -21,10 +21,14 @@ class Buffer:
     `target` is the placeholder or get_attr node of a buffer that belongs to the caller, None for one made here.
     `stale` says why it can no longer be read, where that is so. `maybe` names the buffers of which this may be one
     where a branch chose between them; those have it among their `shadows`. Neither may then be written any more.
+    `origins` are the buffers that `maybe` names; `unless` is a condition under which it is none of them.
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
     """
 
-    __slots__ = ("__weakref__", "choice", "layout", "listed", "maybe", "name", "shadows", "spec", "stale", "target")
+    __slots__ = (
+        *("__weakref__", "choice", "layout", "listed", "maybe", "name", "origins", "shadows", "spec", "stale"),
+        *("target", "unless"),
+    )
 
     def __init__(self, spec: Spec, name: str, target: Node | None = None, layout: Any = None) -> None:
         self.spec = spec
@@ -36,6 +40,8 @@ class Buffer:
         self.listed = False  # whether a list that changes in a loop holds it: its elements are values, not memory
         self.choice: tuple[Any, Any, Any] | None = None
         self.shadows: list[Buffer] = []
+        self.origins: tuple[Buffer, ...] = ()
+        self.unless: Any = None
 
 
 class Region:
@@ -46,6 +52,7 @@ class Region:
         self.parent = parent
         self.virtual = virtual  # whether it holds placeholders only: those that the parts of a loop share
         self.inputs: dict[Node, Node] = {}  # node of the region around → placeholder here
+        self.lifted: dict[Node, Node] = parent.lifted if parent is not None else {}  # the other way, for all regions
         self.entered: dict[Buffer, Node] = {}  # buffer from outside → placeholder of what it held on entry
         self.held: dict[Buffer, Node] = {}  # buffer → its present value
         self.written: dict[Buffer, None] = {}  # buffers from outside that were written here
@@ -74,6 +81,7 @@ class Region:
         known = self.inputs.get(outer)
         if known is None:
             known = self.inputs[outer] = self.placeholder(outer.name, outer)
+            self.lifted[known] = outer
         return known
 
     def placeholder(self, name: str, like: Node | None = None) -> Node:
@@ -91,13 +99,22 @@ class Region:
     def knows(self, buffer: Buffer) -> bool:
         """Whether the buffer exists here or in a region around."""
         if buffer.choice is not None:
-            return all(self.knows(array.buffer) for array in buffer.choice[1:])
+            test, *arrays = buffer.choice
+            return self._sees(getattr(test, "_node", None)) and all(self.knows(array.buffer) for array in arrays)
         region: Region | None = self
         while region is not None:
             if buffer in region.held:
                 return True
             region = region.parent
         return False
+
+    def _sees(self, node: Node | None) -> bool:
+        region: Region | None = self
+        while region is not None and node is not None:
+            if node.graph is region.graph:
+                return True
+            region = region.parent
+        return node is None
 
     def read(self, buffer: Buffer) -> Node:
         """The node of what a buffer holds now."""
@@ -123,7 +140,7 @@ class Region:
         """Let a buffer hold another value from now on."""
         if buffer.maybe:
             raise CaptureError(
-                f"a write to {buffer.name}, which is {' or '.join(buffer.maybe)} depending on a branch",
+                f"a write to {buffer.name}, which is {' or '.join(buffer.maybe)} depending on a branch or loop",
                 where=_where.user_line(),
                 help=f"write on each side of the branch, or copy it first: {buffer.name} = {buffer.name}.copy()",
             )
@@ -134,7 +151,7 @@ class Region:
                 help=f"let the list have a copy: items.append({buffer.name}.copy())",
             )
         for shadow in buffer.shadows:
-            shadow.stale = f"{buffer.name} was written after a branch made {shadow.name} that array or another"
+            shadow.stale = f"{buffer.name} was written after a branch or loop made {shadow.name} that array or another"
         if buffer not in self.held:
             self.read(buffer)
         self.held[buffer] = node
@@ -173,6 +190,7 @@ class Region:
 
     def operands(self) -> dict[Node | Buffer, Node]:
         """What this region reads of the one around it, nodes and buffers, each with its placeholder."""
-        found: dict[Node | Buffer, Node] = dict(self.inputs)
+        found: dict[Any, Node] = {}
+        found.update(self.inputs)
         found.update(self.entered)
         return found

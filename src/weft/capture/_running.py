@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft._module import Module
-from weft.autograd import Tensor
+from weft.autograd import Tensor, tensor
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
 from weft.capture._generators import Generated
@@ -29,7 +29,7 @@ from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped
 from weft.errors import CaptureError
 from weft.graph._control import CONTROL
-from weft.graph._looping import check_length
+from weft.graph._looping import unpacked
 from weft.ops import Op
 
 if TYPE_CHECKING:
@@ -48,11 +48,15 @@ _DEPTH = 400  # calls within calls: a program that recurses on a traced value ne
 class Running(SizeNodes):
     """The part of a recorder that runs functions."""
 
+    refused: Any
+
     def run(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`function(*args, **kwargs)` in a captured program."""
         if isinstance(function, (BoundMethod, Op, Opaque)):
             if self.untyped and isinstance(function, Op):
                 return self.opaque(function, args, kwargs)
+            if isinstance(function, Op) and not traced_in(args, kwargs):
+                return self.run_op(function, args, kwargs)
             return function(*args, **kwargs)
         refuse_outside(self, function)
         if isinstance(function, types.FunctionType):
@@ -81,21 +85,32 @@ class Running(SizeNodes):
 
     def _deeper(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(self.active) > _DEPTH:
-            self.refuse(
-                f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
-                help="write it as a loop",
-            )
+            self._endless(function)
         self.active.append(function)
         try:
             return function(*args, **kwargs)
+        except RecursionError:
+            self.active.clear()  # so that the frames around do not say it again
+            return self._endless(function)
         finally:
-            self.active.pop()
+            if self.active:
+                self.active.pop()
+
+    def _endless(self: Any, function: Any) -> Any:
+        return self.refuse(
+            f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
+            help="write it as a loop",
+        )
 
     def run_function(
         self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         if is_wrapped(function):
             return self.wrapped(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
+        if function is tensor:
+            from weft.capture._tensor_values import make_tensor
+
+            return make_tensor(self, *args, **kwargs)
         if function in CONTROL or _is_library(function):
             if function.__module__.startswith("numpy"):
                 return self.run_numpy(function, args, kwargs)
@@ -105,6 +120,13 @@ class Running(SizeNodes):
         if inspect.isgeneratorfunction(function):
             return Generated(self, function, args, kwargs)
         return self._deeper(self.bind(function), args, kwargs)
+
+    def run_op(self: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of an op on plain values: an array that it makes, or a number that it draws, is a new one each time."""
+        if op.draws(args, kwargs):
+            return self.call_op(op, args, kwargs)
+        result = op(*args, **kwargs)
+        return self.made_array(op, args, kwargs, result) if _holds_arrays(result) else result
 
     def wrapped(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function that runs as it is: it may do anything, so it stays even where nothing reads it."""
@@ -122,7 +144,12 @@ class Running(SizeNodes):
         """A function converted for this capture; with `collect`, a generator as one that gives a list."""
         known = self.bound.get((function, collect))
         if known is None:
-            converted = convert(function, collect)
+            try:
+                converted = convert(function, collect)
+            except CaptureError as error:
+                if not self.active:
+                    raise
+                self.refuse(error.message, help=error.help)  # where it is called, not where it was defined
             hooks = self.hooks_for(converted.sites, function.__globals__)
             hooks.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
             known = self.bound[function, collect] = converted.bind(function, hooks)
@@ -220,9 +247,11 @@ class Running(SizeNodes):
         """An object of a class of the program's own, whose `__init__` is captured."""
         init: Any = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
         made: Any
-        if cls in (list, tuple, set, dict, frozenset) and (is_opaque(args) or self.lists.of(args) != args):
-            return self.opaque(cls, args, kwargs)
-        if cls in (list, tuple, set, dict, frozenset) or issubclass(cls, BaseException):
+        if cls in (list, tuple, set, dict, frozenset):
+            from weft.capture._lookups import container
+
+            return container(self, cls, args, kwargs)
+        if issubclass(cls, BaseException):
             made = cls(*args, **kwargs)
             self.made(made)
             return made
@@ -326,7 +355,7 @@ class Running(SizeNodes):
         """Whether a value exists in a region, the present one unless given, or in one around it."""
         if inside is not None:
             with self.within(inside):
-                return self.is_outer(value)
+                return bool(self.is_outer(value))
         if isinstance(value, Array):
             scalars = (leaf for step in value.path for leaf in scalars_in(step.args))
             return bool(self.region.knows(value.buffer)) and all(map(self.is_outer, scalars))
@@ -397,13 +426,9 @@ class Running(SizeNodes):
 
     def unpacked_unknown(self: Any, value: Any, before: int, after: int, starred: bool) -> list[Any]:
         """The items that a value of unknown type is unpacked into."""
-        items = [value[k] for k in range(before)]
-        if starred:
-            items.append(self.run(list, (value[slice(before, -after if after else None)],), {}))
-            items += [value[k] for k in range(-after, 0)]
-        else:
-            self.create(check_length, (value, before), {}, None)
-        return items
+        counts = (before,) if not starred else (before, after, True)
+        items = self.opaque(unpacked, (value, *counts), {})
+        return [items[k] for k in range(before + after + starred)]
 
     def run_getitem(self: Any, value: Any, key: Any) -> Any:
         """`value[key]` where the key is traced or the value an array of the caller's."""
@@ -416,7 +441,7 @@ class Running(SizeNodes):
         grid = self.grid(value, key)
         if grid is not None:
             return grid
-        if isinstance(value, (list, tuple)) and isinstance(key, Scalar) and key.hint is None:
+        if isinstance(value, (list, tuple)) and isinstance(key, Scalar) and key.hint is None and not self.untyped:
             return choose(self, value, key)
         from weft.capture._lookups import item_of
 
@@ -444,7 +469,7 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
 
 
 _classes = frozenset({np.ndarray})
-_ASKING = frozenset({hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
+_ASKING = frozenset({iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 _LIBRARIES = ("numpy", "weft", "math", "operator", "functools", "itertools", "collections", "contextlib", "random")
 
 

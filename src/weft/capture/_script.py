@@ -28,6 +28,8 @@ from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._branch import PathEnded
 from weft.capture._captured import bound_keywords, original_function
+from weft.capture._convert import is_converted
+from weft.capture._convert_build import HOOKS
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
@@ -50,12 +52,22 @@ class ScriptRecorder(Recorder):
         """An array the program closes over."""
         known = self.constants.get(id(value))
         if known is None:
-            graph = self.root.graph
             path = self.constant_path(value)
-            node = graph.create_node("get_attr", path, (), {})
+            node = self.root.graph.create_node("get_attr", path, (), {})
             node._position = self.position()
             known = self.constants[id(value)] = (value, Opaque(self, node))
         return known[1]
+
+    def arg(self, value: Any) -> Any:
+        """What a value is as an argument of a node; a function of the program's own only where it stands alone."""
+        code = getattr(value, "__code__", None)
+        if code is not None and is_converted(value) and (set(code.co_freevars) - {HOOKS} or code.co_names):
+            name = getattr(value, "__name__", "a function")
+            self.refuse(
+                f"{name} is given to a function that runs with the graph, and reads variables from outside",
+                help="write a loop that calls it, or let it read its arguments only",
+            )
+        return super().arg(value)
 
     def run_numpy(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's: it happens when the graph runs, unless it is only about numbers."""
@@ -66,9 +78,9 @@ class ScriptRecorder(Recorder):
 
         if draws(function, owner):
             return run_draw(self, function, owner, args, kwargs)
-        if isinstance(function, type) and not issubclass(function, (np.generic, np.ndarray)):
-            if not traced_in(args, kwargs):
-                return function(*args, **kwargs)  # a dtype, an errstate and the like: no part of a graph
+        other = isinstance(function, type) and not issubclass(function, (np.generic, np.ndarray))
+        if other and not traced_in(args, kwargs):
+            return function(*args, **kwargs)  # a dtype, an errstate and the like: no part of a graph
         return self.numpy.untyped(function, args, kwargs)
 
 

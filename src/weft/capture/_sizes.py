@@ -35,7 +35,7 @@ class SizeNodes:
             return value
         if value.dim is None:
             name = value.name or value.node.name
-            value.dim = self.sizes.value(name, None, ("node", value._node))
+            value.dim = self.sizes.value(name, value.hint if value.kind is int else None, ("node", value._node))
         return value.dim
 
     def integer(self, dim: Any) -> Any:

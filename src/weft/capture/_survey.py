@@ -91,6 +91,9 @@ class Missing(Opaque):
     def __format__(self, spec: str) -> str:
         return "?"
 
+    def __str__(self) -> str:
+        return "?"
+
 
 class Surveyor(Recorder):
     """Records a capture and notes its problems."""

@@ -22,6 +22,16 @@ def captured_text(recorder: Recorder, parts: tuple[Any, ...]) -> Any:
     return recorder.wrap(recorder.create(str.format, (template, *values), {}, str), str)
 
 
+def captured_percent(recorder: Recorder, text: Any, values: Any) -> Any:
+    """`text % values`, put together when the graph runs."""
+    return recorder.wrap(recorder.create(percent, (text, values), {}, str), str)
+
+
+def percent(text: str, values: Any) -> str:
+    """`text % values`."""
+    return text % values
+
+
 def _template(parts: tuple[Any, ...], values: list[Any]) -> str:
     made = []
     for part in parts:

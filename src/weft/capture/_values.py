@@ -80,9 +80,12 @@ class Traced:
         return self.recorder.python.call(round, (self,) if digits is None else (self, digits), {})
 
     def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other  # type: ignore[operator]  # the operators are set by a loop below
+        return self // other, self % other
 
-    def __format__(self, spec: str) -> str:
+    def __str__(self) -> Any:
+        return self.recorder.refuse_value(self, "text made of it")
+
+    def __format__(self, spec: str) -> Any:
         return self.recorder.refuse_value(self, "text made of it")
 
     @property
@@ -117,7 +120,8 @@ class Scalar(Traced):
     @property
     def node(self) -> Node:
         if self._node is None:
-            return self.recorder.size_node(self.dim, self.name)
+            made: Node = self.recorder.size_node(self.dim, self.name)
+            return made
         return self.recorder.region.lift(self._node)
 
     @property
@@ -209,11 +213,11 @@ class Array(Traced):
 
     @property
     def flat(self) -> Any:
-        return self.recorder.numpy.function(np.reshape, (self, (-1,)), {})
+        return self.recorder.numpy.flat(self)
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        self.recorder.numpy.function(np.reshape, (self, (-1,)), {})[...] = value
+        self.recorder.numpy.flat(self)[:] = value
 
     def __repr__(self) -> str:
         return f"<traced {self.spec.dtype}[{', '.join(map(str, self.spec.shape))}]>"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,6 +233,9 @@ def shares_reshaped(recorder: Recorder, array: Array, shape: Any) -> bool | None
 def sketch_of(recorder: Recorder, array: Array) -> Any:
     """An array of NumPy's that lies in memory as a traced one does, with no elements to speak of; None if unknown."""
     layout = array.buffer.layout
+    if isinstance(layout, list):
+        # In the order of what it was computed from: known where all of that lies in order.
+        layout = array.buffer.layout = None if all(lies_in_order(recorder, a) for a in layout) else False
     if layout is False:
         return None
     shape = [_example(d) for d in array.buffer.spec.shape]
@@ -292,3 +295,12 @@ def lies_in_order(recorder: Recorder, array: Array) -> bool:
         return True
     sketch = sketch_of(recorder, array)
     return sketch is not None and bool(sketch.flags.c_contiguous)
+
+
+def arrays_in(value: Any) -> Iterator[Array]:
+    """The arrays among values, in plain sequences too."""
+    if isinstance(value, Array):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from arrays_in(part)

@@ -6,11 +6,13 @@ import builtins
 import operator
 import random
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from weft.ops._op import Op
+from weft.ops._methods import Methods
+from weft.ops._op import TABLE, Op
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
@@ -40,10 +42,12 @@ _NUMPY = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_alon
 # Builtin functions take no attributes; everything else carries its mark itself.
 _marked: set[Any] = {*_WRITES_OPERATORS, *_BUILTINS, *_NUMPY}
 
+# What a method of any other name does, only running can tell.
+_KNOWN = (np.ndarray, np.generic, list, tuple, dict, set, str, bytes, int, float, complex, slice, range)
 _WRITING_METHODS = frozenset(
     {
         *("__setitem__", "__delitem__", "__setattr__", "__delattr__", "fill", "put", "sort", "partition", "resize"),
-        *("itemset", "setfield", "setflags"),
+        *("itemset", "setfield", "setflags", "tofile", "dump", "byteswap", "log"),
         *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "add", "discard", "update", "setdefault"),
         *(f"__{function.__name__}__" for function in _WRITES_OPERATORS),
     }
@@ -77,10 +81,19 @@ def is_impure(node: Node, impure_random: bool = True) -> bool:
     if node.op == "call_function":
         return _function_is_impure(node, impure_random)
     if node.op == "call_method":
-        return node.target in _WRITING_METHODS or node.kwargs.get("out") is not None
+        return node.target not in _reading_methods() or node.kwargs.get("out") is not None
     if node.op == "call_module":
         return _module_is_impure(node, impure_random)
     return False
+
+
+@cache
+def _reading_methods() -> frozenset[str]:
+    """Methods that do nothing but compute: those of arrays and of Python's containers, and every op."""
+    known = {name for kind in (*_KNOWN, Methods) for name in dir(kind) if callable(getattr(kind, name))}
+    known |= {name.rpartition(".")[2] for name, op in TABLE.items() if not op.random}
+    in_place = {name for name in known if name.endswith("_") and not name.endswith("__")}
+    return frozenset({*known, "detach", "clone", "contiguous", "numpy"} - in_place) - _WRITING_METHODS
 
 
 def _function_is_impure(node: Node, impure_random: bool) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,19 +61,24 @@ def check_zipped(stopped: Any, *lengths: int) -> None:
 
 
 @has_side_effect
-def check_length(value: Any, count: int) -> None:
-    """Raise what Python raises where a value is unpacked into another number of names than it has items.
+def unpacked(value: Any, before: int, after: int = 0, starred: bool = False) -> Any:
+    """The items that `a, *b, c = value` stores, one for each name; raises what Python raises where it has too few.
 
-    >>> check_length("abc", 2)
-    Traceback (most recent call last):
-        ...
-    ValueError: too many values to unpack (expected 2)
+    >>> unpacked("abcd", 1, 1, True)
+    ['a', ['b', 'c'], 'd']
     """
-    size = len(value)
-    if size > count:
-        raise ValueError(f"too many values to unpack (expected {count})")
-    if size < count:
-        raise ValueError(f"not enough values to unpack (expected {count}, got {size})")
+    return unpacker(before, after, starred)(value)
 
 
-LOOPING = (sequence, trip_count, before_end, check_zipped, check_length)
+@cache
+def unpacker(before: int, after: int, starred: bool) -> Callable[[Any], Sequence[Any]]:
+    """A function that unpacks as Python itself does, with its messages."""
+    names = [f"a{i}" for i in range(before)] + ["*rest"] * starred + [f"z{i}" for i in range(after)]
+    given = ", ".join(name.lstrip("*") for name in names)
+    space: dict[str, Any] = {}
+    exec(f"def unpack(value):\n [{', '.join(names)}] = value\n return [{given}]", space)
+    made: Callable[[Any], Sequence[Any]] = space["unpack"]
+    return made
+
+
+LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked)

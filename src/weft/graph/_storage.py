@@ -29,6 +29,7 @@ from weft.graph._storage_kinds import (
     OWN,
     SURE_ARRAYS,
     Keys,
+    is_append,
     is_spec,
     is_update,
     sharing,
@@ -92,6 +93,7 @@ class Storage:
         self._outer: dict[int, set[int]] = {}  # of the root of a carry: older roots whose memory it may hold
         self._group: dict[int, tuple[Loop, int]] = {}
         self._relied: set[int] = set()
+        self.listed: set[int] = set()  # roots of what was put into lists, where it stays as it is from then on
         self._holders: dict[int, list[Value]] = {}
         self._cursor: dict[Block, float] = {}
         for value in self.program.values.values():
@@ -167,7 +169,8 @@ class Storage:
         return False
 
     def _is_owned(self, roots: frozenset[int]) -> bool:
-        return bool(roots) and all(root in self._owned or root in self._outer for root in self._reach(roots))
+        owned = bool(roots) and all(root in self._owned or root in self._outer for root in self._reach(roots))
+        return owned and not self._overlap(self.listed, roots)
 
     # Walking
 
@@ -188,6 +191,9 @@ class Storage:
         value, node = statement.value, statement.node
         if is_update(statement):
             self._update(statement)
+        elif is_append(node):
+            self.listed |= self._reach(self._roots_of(statement.args[1]))
+            self._set(value, _NONE)
         elif node.op == "get_attr":
             self._set(value, frozenset({self._new() if value in self._allowed else _FOREIGN}))
         else:
@@ -300,7 +306,7 @@ def _defined(value: Value, block: Block, at: int) -> bool:
     while here is not None:
         if here is value.block:
             return value.at < at or (value.at == at and not nested)
-        here, at, nested = here.parent, here.at, True
+        at, nested, here = here.at, True, here.parent
     return False
 
 

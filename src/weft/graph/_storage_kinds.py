@@ -180,7 +180,12 @@ def writes_directly(node: Node) -> bool:
         return False
     if node.bodies or (node.op == "call_function" and not node._input_nodes):
         return False  # what is in bodies is asked for itself; what is given no value has none to write to
-    return node.is_impure(impure_random=False) and not is_check(node)
+    return node.is_impure(impure_random=False) and not is_check(node) and not is_append(node)
+
+
+def is_append(node: Node) -> bool:
+    """Whether a node puts a value at the end of a list."""
+    return node.op == "call_method" and node.target == "append" and len(node.args) == 2 and not node.kwargs
 
 
 def is_check(node: Node) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.graph._code_values import Carry, Loop, Result, live_after
-from weft.graph._storage_kinds import is_spec
+from weft.graph._storage_kinds import NUMBERS, is_spec
 
 if TYPE_CHECKING:
     from weft.graph._storage import Storage
@@ -26,7 +26,14 @@ class LoopAnalysis:
             self.root[carry] = root = storage._new()
             storage._group[root] = (loop, root)
             storage._outer[root] = set()
-        self.arrays = dict.fromkeys(self.carries, True)
+        self.arrays = {carry: self._may_be_array(carry) for carry in self.carries}
+
+    def _may_be_array(self, carry: Carry) -> bool:
+        """Whether a carry is taken to be an array at first; numbers, which most carries are, would be found out."""
+        known = carry.value.type
+        if is_spec(known):
+            return len(known.shape) > 0 or self.storage._sure(carry.init)
+        return not (isinstance(known, type) and known in NUMBERS)
 
     def run(self) -> None:
         """Work the loop out, decisions for its body included."""
@@ -34,9 +41,10 @@ class LoopAnalysis:
         relied = set(storage._relied)
         while True:
             storage._relied = set(relied)
+            listed = self._listed()
             self._enter()
             storage._walk(self.loop.body)
-            if not self._settle() and not self._join_starts():
+            if not self._settle() and not self._join_starts() and self._listed() == listed:
                 break
         self._start()
         for carry in self.carries:
@@ -49,6 +57,11 @@ class LoopAnalysis:
                 storage.note_array(value, self.arrays[carry])
         for result in self.loop.stacked:
             self._rows(result)
+
+    def _listed(self) -> set[int]:
+        """The roots in lists that the next iteration finds again: of carries, and from before the loop."""
+        own = set(self.root.values())
+        return {root for root in self.storage._reach(self.storage.listed) if root <= self.first or root in own}
 
     def _enter(self) -> None:
         storage = self.storage

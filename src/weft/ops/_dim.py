@@ -67,8 +67,10 @@ def _same(left: Any, right: Any) -> bool:
 
 def broadcast_dim(name: str, a: Any, b: Any) -> Any:
     """The size that two sizes give where their arrays broadcast, None where they do not; `name` is the op's."""
-    if a is b:
+    if a is b or (type(b) is int and b == 1):
         return a
+    if type(a) is int and a == 1:
+        return b
     env = common_env(a, b)
     if env is None:
         return b if a == 1 else a if b in (1, a) else None

@@ -14,8 +14,7 @@ and is noted as a guard: what was built on it holds for other sizes for which al
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -177,7 +176,7 @@ def _in_general(relation: str, left: Any, right: Any) -> bool:
         return relation in ("==", "<=", ">=")
     if relation in ("==", "!="):
         number = right if isinstance(left, Dim) else left
-        return (number not in (0, 1)) is (relation == "==")
+        return (number > 1) is (relation == "==")
     large = dict.fromkeys((left if isinstance(left, Dim) else right).atoms(), 1 << 40)
     return _RELATIONS[relation](*(v.evaluate(large) if isinstance(v, Dim) else v for v in (left, right)))
 
@@ -198,14 +197,19 @@ NAMED = Sizes()
 _unknown: ContextVar[Sizes | None] = ContextVar("weft_unknown_sizes", default=None)
 
 
-@contextmanager
-def unknown_sizes(env: Sizes) -> Iterator[None]:
+class unknown_sizes:  # a context manager, entered for every op that is captured: a class is cheapest
     """Within it, a size that depends on values is a fresh Dim of `env` where it would be an UnknownShape otherwise."""
-    token = _unknown.set(env)
-    try:
-        yield
-    finally:
-        _unknown.reset(token)
+
+    __slots__ = ("_env", "_token")
+
+    def __init__(self, env: Sizes) -> None:
+        self._env = env
+
+    def __enter__(self) -> None:
+        self._token = _unknown.set(self._env)
+
+    def __exit__(self, *exception: object) -> None:
+        _unknown.reset(self._token)
 
 
 def unknown_size(name: str, error: UnknownShape) -> Any:

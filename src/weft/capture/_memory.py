@@ -1,0 +1,193 @@
+"""Reading and writing arrays of a captured program: views of buffers, whose every write is a new value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.autograd import Tensor
+from weft.capture._opaque import is_opaque
+from weft.capture._region import Buffer
+from weft.capture._sharing import untie
+from weft.capture._sizes import abstract_key
+from weft.capture._values import Array, Scalar
+from weft.capture._views import Step, is_basic, lies_in_order, step_for_key
+from weft.graph import Graph, Node
+from weft.graph._control import cond
+from weft.ops import Spec
+from weft.ops._dim import Dim, unknown_sizes
+from weft.ops._op import op_of
+from weft.ops.dtypes import astype
+from weft.ops.indexing import getitem as getitem_op
+from weft.ops.indexing import index_update
+
+
+class Memory:
+    """The part of a recorder that deals with arrays."""
+
+    def read(self: Any, array: Array) -> Any:
+        """The node of what an array holds now."""
+        region = self.region
+        node = self._content(array.buffer)
+        if not array.path:
+            return node
+        # What is one array or another changes with both, unnoticed.
+        cache = region.views.setdefault(array.buffer, {}) if array.buffer.choice is None else {}
+        for n, step in enumerate(array.path, 1):
+            prefix = array.path[:n]
+            found = cache.get(prefix)
+            if found is None:
+                found = cache[prefix] = step.apply(self, node)
+            node = found
+        return node
+
+    def store(self: Any, array: Array, value: Node) -> None:
+        """Write a whole array: what shares its memory changes too."""
+        region, path = self.region, array.path
+        parts = (Array(self, array.buffer, path[:n], array.spec) for n in range(1, len(path)))
+        contents = [self._content(array.buffer), *(self.read(part) for part in parts)]
+        new = value
+        for step, content in zip(reversed(path), reversed(contents), strict=False):
+            new = step.put(self, content, new)
+        if array.buffer.choice is not None:
+            self._write_chosen(array.buffer, new)
+            return
+        untie(self, array.buffer)
+        region.write(array.buffer, new)
+        if path:
+            region.views[array.buffer] = {path: value}
+
+    def choice(self: Any, test: Any, a: Array, b: Array) -> Array:
+        """The array that is `a` where a condition is true, else `b`."""
+        spec = Spec(a.spec.shape, a.spec.dtype)
+        buffer = Buffer(spec, a.buffer.name, layout=False)
+        buffer.choice = (test, a, b)
+        return type(a)(self, buffer, (), spec)
+
+    def _content(self: Any, buffer: Buffer) -> Any:
+        if buffer.choice is None:
+            return self.region.read(buffer)
+        test, a, b = buffer.choice
+        return self._either(test, a.node, b.node, buffer.spec)
+
+    def _write_chosen(self: Any, buffer: Buffer, value: Node) -> None:
+        assert buffer.choice is not None
+        test, a, b = buffer.choice
+        self.store(a, self._either(test, value, a.node, a.spec))
+        self.store(b, self._either(test, b.node, value, b.spec))  # read again: the two may share memory
+
+    def _either(self: Any, test: Any, a: Node, b: Node, spec: Spec) -> Any:
+        graphs = [Graph(), Graph()]
+        for graph, place in zip(graphs, (0, 1), strict=True):
+            inputs = [graph.placeholder("a"), graph.placeholder("b")]
+            for node in inputs:
+                node.meta["type"] = spec
+            graph.output((inputs[place],))
+        made = self.create(cond, (test, *graphs, a, b), {}, (spec,))
+        return self.create(operator.getitem, (made, 0), {}, spec)
+
+    def view(self: Any, array: Array, step: Step, spec: Spec) -> Array:
+        """An array that shares the memory of another."""
+        made = type(array)(self, array.buffer, (*array.path, step), spec)
+        if any(isinstance(d, Dim) and any(atom.source is None for atom in d.atoms()) for d in spec.shape):
+            self.bind_sizes(self.read(made), spec)
+        return made
+
+    def getitem(self: Any, value: Any, key: Any) -> Any:
+        """`value[key]`."""
+        if is_opaque(key):
+            return self.opaque(operator.getitem, (value, key), {})
+        spec: Spec = value.spec
+        type_ = self.inferred(getitem_op, (spec, abstract_key(self, key)))
+        mask = key.node if isinstance(key, Array) and key.spec.dtype.kind == "b" else None
+        if mask is not None:
+            size = self.mask_sizes.setdefault(mask, type_.shape[0])
+            type_ = Spec((size, *type_.shape[1:]), type_.dtype)
+        if is_basic(key) and isinstance(value, Array):
+            if not type_.shape and not _has_ellipsis(key) and not is_tensor(value):
+                return Scalar(self, type_.dtype, self.create(operator.getitem, (value, key), {}, type_))
+            return self.view(value, step_for_key(key), type_)
+        node = self.create(operator.getitem, (value, key), {}, type_)
+        made = self.wrap(node, type_, tensor=is_tensor(value))
+        if isinstance(made, Array) and (isinstance(key, tuple) or not lies_in_order(self, value)):
+            made.buffer.layout = False  # several keys leave the axes in any order
+        return made
+
+    def setitem(self: Any, array: Array, key: Any, value: Any) -> None:
+        """`array[key] = value`."""
+        if isinstance(value, (list, tuple)):
+            value = self.numpy.function(np.asarray, (value,), {})
+        if not is_opaque((key, value)):
+            with unknown_sizes(self.sizes):
+                index_update.infer(array.spec, abstract_key(self, key), self.abstract(value))
+        node = self.create(index_update, (array, key, value), {}, Spec(array.spec.shape, array.spec.dtype))
+        self.store(array, node)
+
+    def update(self: Any, array: Array, function: Callable[..., Any], other: Any) -> Array:
+        """`array += other` and its kin: the array itself changes."""
+        op = op_of(function)
+        assert op is not None
+        type_ = self.inferred(op, (array.spec, self.abstract(other)))
+        self.check_cast(function, array, other)
+        self.store(array, self.fitted(self.create(function, (array, other), {}, type_), type_, array))
+        return array
+
+    def fitted(self: Any, node: Node, type_: Spec, array: Array) -> Node:
+        """A result brought to the dtype and shape of the array it is written into."""
+        if type_.dtype != array.spec.dtype:
+            type_ = Spec(type_.shape, array.spec.dtype)
+            node = self.create(astype, (node, array.spec.dtype), {}, type_)
+        if len(type_.shape) != len(array.spec.shape) or any(
+            a != b for a, b in zip(type_.shape, array.spec.shape, strict=True)
+        ):
+            if len(type_.shape) > len(array.spec.shape):
+                raise ValueError(f"non-broadcastable output operand with shape {array.spec.shape}")
+            node = self.create(index_update, (array, ..., node), {}, array.spec)
+        return node
+
+    def check_cast(self: Any, function: Any, array: Array, other: Any) -> None:
+        """Raise what NumPy raises where the result does not fit the dtype of the array written."""
+        empty = np.empty((0,), array.spec.dtype)
+        spec = self.abstract(other)
+        value = np.empty((0,), spec.dtype) if isinstance(spec, Spec) else spec
+        in_place = getattr(operator, f"i{function.__name__.rstrip('_')}")
+        if function is not operator.matmul:
+            in_place(empty, value)
+
+    def set_shape(self: Any, array: Array, shape: Any) -> None:
+        """`array.shape = shape`: the array object itself changes."""
+        made = self.numpy.function(np.reshape, (array, shape), {})
+        if made.buffer is not array.buffer:
+            self.refuse(
+                "assigning .shape of an array whose elements do not lie in order",
+                help="assign the result of reshape: a = a.reshape(shape)",
+            )
+        if self.region is not self.root:
+            self.refuse("assigning .shape in a captured branch or loop", help="reshape the array before it")
+        if not array.path and array.buffer.target is not None:
+            self.reshaped[array.buffer.target] = array
+        array.path, array.spec = made.path, made.spec
+
+    def part(self: Any, value: Any, name: str) -> Any:
+        """`value.real` or `value.imag`."""
+        return self.numpy.function(getattr(np, name), (value,), {})
+
+    def items(self: Any, array: Array) -> Iterator[Any]:
+        """The items of an array, as many as its first dimension says."""
+        if not array.spec.shape:
+            raise TypeError("iteration over a 0-d array")
+        count = self.known_size(array.spec.shape[0], "a loop over it")
+        return (self.getitem(array, k) for k in range(count))
+
+
+def is_tensor(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(is_tensor, value))
+    return isinstance(value, Tensor) or getattr(type(value), "_is_tensor", False)
+
+
+def _has_ellipsis(key: Any) -> bool:
+    return key is ... or (isinstance(key, tuple) and any(part is ... for part in key))

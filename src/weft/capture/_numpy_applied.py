@@ -1,0 +1,124 @@
+"""Functions of NumPy that call a function of the program: `np.vectorize`, `np.apply_along_axis`, `np.piecewise`.
+
+Each is written here as the loop it stands for, and that loop is captured as if the program had written it.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._iterables import Items
+from weft.capture._numpy_calls import special
+from weft.capture._numpy_special import _as_array, count_of
+from weft.capture._values import Array
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+
+def _captured(recorder: Recorder, function: Any, *args: Any) -> Any:
+    return recorder._deeper(recorder.bind(function), args, {})
+
+
+def _is_program(function: Any) -> bool:
+    return isinstance(function, (types.FunctionType, types.MethodType))
+
+
+def vectorized(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of an `np.vectorize`."""
+    if kwargs or function.otypes is not None or function.excluded or function.signature or function.cache:
+        recorder.refuse(
+            "np.vectorize with otypes, excluded, signature, cache or keyword arguments",
+            help="write the loop, or an expression over whole arrays",
+        )
+    arrays = [_as_array(recorder, a, None, copy=False) for a in args]
+    if len(arrays) == 1:
+        return _captured(recorder, _each, function.pyfunc, arrays[0])
+    if len(arrays) == 2:
+        return _captured(recorder, _each_pair, function.pyfunc, *arrays)
+    return recorder.refuse("np.vectorize of three or more arrays", help="write the loop")
+
+
+def _each(function: Any, x: Any) -> Any:
+    if x.size == 0:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    return np.array([function(v.item()) for v in x.reshape(-1)]).reshape(x.shape)
+
+
+def _each_pair(function: Any, x: Any, y: Any) -> Any:
+    x, y = np.broadcast_arrays(x, y)
+    if x.size == 0:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    return np.array([function(v.item(), w.item()) for v, w in zip(x.ravel(), y.ravel(), strict=True)]).reshape(x.shape)
+
+
+@special(np.apply_along_axis)
+def _apply_along_axis(recorder: Recorder, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    if not _is_program(func1d):
+        return recorder.numpy._as_it_is(np.apply_along_axis, (func1d, axis, arr, *args), kwargs)
+    if kwargs:
+        recorder.refuse("np.apply_along_axis with keyword arguments", help="give them by position")
+    return _captured(recorder, _along, func1d, axis, _as_array(recorder, arr, None, copy=False), args)
+
+
+def _along(function: Any, axis: int, array: Any, args: Any) -> Any:
+    moved = np.moveaxis(array, axis, -1)
+    rows = moved.reshape(-1, moved.shape[-1])
+    made = np.array([function(row, *args) for row in rows])
+    if made.ndim == 1:
+        return made.reshape(moved.shape[:-1])
+    return np.moveaxis(made.reshape(moved.shape[:-1] + made.shape[1:]), -1, axis)
+
+
+@special(np.piecewise)
+def _piecewise(recorder: Recorder, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    if not isinstance(x, Array) or not isinstance(condlist, (list, tuple)) or kw or not any(map(callable, funclist)):
+        return recorder.numpy.with_op(np.piecewise, (x, condlist, funclist, *args), kw)
+    conditions = list(condlist)
+    if len(funclist) == len(conditions) + 1:
+        anywhere = conditions[0]
+        for condition in conditions[1:]:
+            anywhere = anywhere | condition
+        conditions.append(~anywhere)
+    if len(funclist) != len(conditions):
+        wanted = f"either {len(condlist)} or {len(condlist) + 1}"
+        raise ValueError(f"with {len(condlist)} condition(s), {wanted} functions are expected")
+    made = recorder.numpy.function(np.zeros_like, (x,), {})
+    for condition, function in zip(conditions, funclist, strict=True):
+        value = recorder.run(function, (x[condition], *args), {}) if callable(function) else function
+        made[condition] = value
+    return made
+
+
+class NdItems(Items):
+    """`np.ndenumerate(a)`: places and elements."""
+
+    def __init__(self, recorder: Recorder, array: Array) -> None:
+        super().__init__(recorder)
+        self.array = array
+
+    @property
+    def length(self) -> Any:
+        return count_of(self.array.shape)
+
+    def item(self, k: Any) -> Any:
+        place: list[Any] = []
+        for size in reversed(self.array.shape):
+            place.insert(0, k % size)
+            k = k // size
+        return tuple(place), self.recorder.getitem(self.array, tuple(place))
+
+
+@special(np.ndenumerate)
+def _ndenumerate(recorder: Recorder, arr: Any) -> NdItems:
+    return NdItems(recorder, _as_array(recorder, arr, None, copy=False))
+
+
+@special(np.nditer)
+def _nditer(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
+    recorder.refuse(
+        "np.nditer of a traced array", help="loop over the array, over a.flat, or over np.ndenumerate(a)"
+    )

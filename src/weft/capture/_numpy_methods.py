@@ -1,0 +1,198 @@
+"""Methods and attributes of traced arrays, and the functions of NumPy that mean the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
+from weft.capture._numpy_special import _as_array, copied, count_of, laid_out
+from weft.capture._values import Array, Scalar
+from weft.capture._views import Step, lies_in_order
+from weft.graph import Node
+from weft.ops import Spec
+from weft.ops._op import TABLE
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+PROPERTIES.update(
+    {
+        "T": lambda recorder, a: call_named(recorder, "permute_dims", a) if isinstance(a, Array) else a,
+        "mT": lambda recorder, a: call_named(recorder, "swapaxes", a, -1, -2),
+        "size": lambda recorder, a: count_of(a.shape),
+        "ndim": lambda recorder, a: len(a.shape),
+        "itemsize": lambda recorder, a: a.spec.dtype.itemsize,
+        "nbytes": lambda recorder, a: count_of(a.shape) * a.spec.dtype.itemsize,
+        "base": lambda recorder, a: None,
+    }
+)
+
+
+@method("copy", "__copy__")
+def _method_copy(recorder: Recorder, a: Any, order: Any = "C") -> Any:
+    if not isinstance(a, Array):
+        return a
+    return laid_out(recorder, copied(recorder, a), order, copy=True)
+
+
+@method("astype")
+def _astype(
+    recorder: Recorder,
+    a: Any,
+    dtype: Any,
+    order: Any = "K",
+    casting: Any = "unsafe",
+    subok: Any = True,
+    copy: Any = True,
+) -> Any:
+    dtype = np.dtype(dtype)
+    np.empty(0, a.spec.dtype).astype(dtype, casting=casting)
+    if not copy and dtype == a.spec.dtype:
+        return a
+    made = copied(recorder, a, dtype)
+    return laid_out(recorder, made, order, copy=True) if isinstance(made, Array) else made
+
+
+@method("reshape")
+def _reshape(recorder: Recorder, a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
+    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return _reshape_function(recorder, a, tuple(wanted), order)
+
+
+@special(np.reshape)
+def _reshape_function(
+    recorder: Recorder, a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
+) -> Any:
+    shape = newshape if shape is None else shape
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    a = a if isinstance(a, Array) else _as_array(recorder, a, None, copy=False)
+    if order in ("A", "K") and not lies_in_order(recorder, a):
+        recorder.refuse(
+            f"order={order!r} of an array whose elements do not lie in order", help="say which order: 'C' or 'F'"
+        )
+    if order == "F":
+        turned = call_named(recorder, "permute_dims", a)
+        whole = call_named(recorder, "reshape", turned, tuple(reversed(shape)))
+        return call_named(recorder, "permute_dims", whole)
+    return call_named(recorder, "reshape", a, shape)
+
+
+@method("ravel")
+def _ravel(recorder: Recorder, a: Any, order: str = "C") -> Any:
+    return _reshape_function(recorder, a, (-1,), order)
+
+
+@special(np.ravel)
+def _ravel_function(recorder: Recorder, a: Any, order: str = "C") -> Any:
+    return _reshape_function(recorder, a, (-1,), order)
+
+
+@method("flatten")
+def _flatten(recorder: Recorder, a: Any, order: str = "C") -> Any:
+    return copied(recorder, _reshape_function(recorder, a, (-1,), order))
+
+
+@method("transpose")
+def _transpose(recorder: Recorder, a: Any, *axes: Any) -> Any:
+    wanted = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+    return call_named(recorder, "permute_dims", a, wanted)
+
+
+@special(np.transpose)
+def _transpose_function(recorder: Recorder, a: Any, axes: Any = None) -> Any:
+    return call_named(recorder, "permute_dims", _as_array(recorder, a, None, copy=False), axes)
+
+
+@method("view")
+def _view(recorder: Recorder, a: Any, dtype: Any = None, type: Any = None) -> Any:
+    if dtype is None or (not isinstance(dtype, builtin_type) and np.dtype(dtype) == a.spec.dtype):
+        return recorder.view(a, _whole(), a.spec)
+    if np.dtype(dtype) == a.spec.dtype:
+        return recorder.view(a, _whole(), a.spec)
+    node_type = Spec(a.spec.shape, np.dtype(dtype))
+    if np.dtype(dtype).itemsize != a.spec.dtype.itemsize:
+        recorder.refuse(".view() as a dtype of another size", help="use .astype, or .copy().view in a wrapped function")
+    return recorder.view(a, _Reinterpreted(np.dtype(dtype)), node_type)
+
+
+builtin_type = type
+
+
+class _Reinterpreted(Step):
+    """The same memory read as another dtype of the same size."""
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: Any) -> None:
+        super().__init__(np.ndarray.view, (dtype,), None)
+        self.dtype = dtype
+
+    def apply(self, recorder: Recorder, x: Node) -> Node:
+        return self._as(recorder, x, self.dtype)
+
+    def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
+        return self._as(recorder, value, x.meta["type"].dtype)
+
+    @staticmethod
+    def _as(recorder: Recorder, x: Node, dtype: Any) -> Node:
+        spec: Spec = x.meta["type"]
+        # Of a copy: in the graph no value shares memory with another.
+        own = recorder.create(TABLE["astype"], (x, spec.dtype), {}, spec)
+        return recorder.create(np.ndarray.view, (own, dtype), {}, Spec(spec.shape, dtype))
+
+
+def _whole() -> Any:
+    from weft.capture._views import step_for_key
+
+    return step_for_key(...)
+
+
+@method("item")
+def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
+    if index:
+        where = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+        if len(where) == 1 and isinstance(a, Array):
+            a = call_named(recorder, "reshape", a, (-1,))
+        a = recorder.getitem(a, where if len(where) > 1 else where[0])
+    value = recorder.numpy.item(a)
+    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.spec.dtype.kind]
+    return recorder.python.call(kind, (value,), {})
+
+
+@method("tolist")
+def _tolist(recorder: Recorder, a: Any) -> Any:
+    if isinstance(a, Scalar) or not a.spec.shape:
+        return _item(recorder, a)
+    return [_tolist(recorder, part) for part in recorder.items(a)]
+
+
+@method("dot")
+def _dot(recorder: Recorder, a: Any, b: Any, out: Any = None) -> Any:
+    return recorder.numpy.function(np.dot, (a, b), {} if out is None else {"out": out})
+
+
+@method("conj", "conjugate")
+def _conj(recorder: Recorder, a: Any) -> Any:
+    if isinstance(a, Array) and a.spec.dtype.kind != "c":
+        return a
+    return recorder.numpy.ufunc(np.conjugate, "__call__", (a,), {})
+
+
+@method("round")
+def _round(recorder: Recorder, a: Any, decimals: int = 0, out: Any = None) -> Any:
+    return recorder.numpy.function(np.round, (a, decimals), {} if out is None else {"out": out})
+
+
+@method("compress")
+def _compress(recorder: Recorder, a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return recorder.numpy.function(np.compress, (condition, a), {"axis": axis, "out": out})
+
+
+for _name in ("mean", "std", "var", "sum", "prod", "min", "max", "all", "any", "cumsum", "cumprod", "argmin", "argmax"):
+
+    def _reduce(recorder: Any, a: Any, *args: Any, _function: str = _name, **kwargs: Any) -> Any:
+        return recorder.numpy.function(getattr(np, _function), (a, *args), kwargs)
+
+    method(_name)(_reduce)

@@ -1,0 +1,163 @@
+"""What a function of NumPy gives, learnt by calling it on small arrays in place of the traced ones."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from weft.capture._values import Array, Scalar
+from weft.capture._views import Step, lies_in_order
+from weft.graph import Node
+from weft.ops import Spec
+from weft.ops._dim import Dim
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class Samples:
+    """Small arrays in place of traced ones, equal sizes for equal sizes: of ones, or of numbers that differ."""
+
+    def __init__(self, differing: bool = False) -> None:
+        self.differing = differing
+        self.made: list[tuple[Array, Any]] = []
+        self._sizes: dict[Any, int] = {}
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, Array):
+            self.made.append((value, self._array([self._size(d) for d in value.spec.shape], value.spec.dtype)))
+            return self.made[-1][1]
+        if isinstance(value, Scalar):
+            if isinstance(value.kind, type):
+                return value.kind(1) if value.hint is None else value.hint
+            return value.kind.type(1)
+        if type(value) in (tuple, list):
+            return type(value)([self.of(part) for part in value])
+        if type(value) is dict:
+            return {key: self.of(part) for key, part in value.items()}
+        if type(value) is slice:
+            return slice(self.of(value.start), self.of(value.stop), self.of(value.step))
+        return value
+
+    def _array(self, shape: list[int], dtype: Any) -> Any:
+        if not self.differing:
+            return np.ones(shape, dtype)
+        return (np.arange(int(np.prod(shape, dtype=int))) % 7).reshape(shape).astype(dtype)
+
+    def _size(self, dim: Any) -> int:
+        if not isinstance(dim, Dim):
+            return int(dim) if dim <= 64 else self._sizes.setdefault(dim, 17 + 2 * len(self._sizes))
+        if dim.hint is not None and dim.hint <= 64:
+            return dim.hint
+        return self._sizes.setdefault(dim.key, 17 + 2 * len(self._sizes))
+
+
+class Shared(Step):
+    """A view by a function without a rule: read as long as the array it is a view of is the same, never written."""
+
+    __slots__ = ("called", "node")
+
+    def __init__(self, node: Node, since: Node, called: str) -> None:
+        super().__init__(None, (), None, since)
+        self.node = node
+        self.called = called
+
+    def apply(self, recorder: Recorder, x: Node) -> Node:
+        """The node of what the function gave."""
+        assert self.since is not None
+        if recorder.region.lift(self.since) is not x:
+            self.refuse(recorder)
+        return recorder.region.lift(self.node)
+
+    def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
+        """Refused: how the array lies in memory is not known."""
+        self.refuse(recorder)
+
+    def refuse(self, recorder: Recorder) -> NoReturn:
+        recorder.refuse(
+            f"a write to an array that shares memory with what {self.called} gave",
+            help=f"copy what it gave: {self.called}(...).copy()",
+        )
+
+
+def sampled(recorder: Recorder, function: Any, args: Any, kwargs: Any, otherwise: Exception | None) -> Any:
+    """What a function gives for samples of its arguments, and the samples.
+
+    Where it raises, `otherwise` is raised if given. Else an error of types, or one that does not depend on the values,
+    is the program's own; any other may be due to the samples, and the call is refused.
+    """
+    samples, error = Samples(), None
+    try:
+        return _called(function, samples, args, kwargs), samples
+    except Exception as found:  # whatever it raises, the program's own call may not
+        error = found
+    if otherwise is not None:
+        raise otherwise
+    samples = Samples(differing=True)
+    try:
+        return _called(function, samples, args, kwargs), samples
+    except Exception as found:  # as above
+        if isinstance(found, TypeError) or (type(found) is type(error) and str(found) == str(error)):
+            raise
+    recorder.refuse(
+        f"{name_of(function)}: what it gives for these arguments cannot be told before it runs ({error})",
+        help="put it in a function of your own and mark that with weft.wrap",
+    )
+
+
+def _called(function: Any, samples: Samples, args: Any, kwargs: Any) -> Any:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*samples.of(args), **samples.of(kwargs))
+
+
+def type_of_sample(recorder: Recorder, result: Any, function: Any) -> Any:
+    """The type of what a function gives, from an example; sizes are left open."""
+    name = getattr(function, "__name__", "size")
+    if type(result) is np.ndarray or isinstance(result, np.generic):
+        if result.dtype.kind not in "biufc":
+            recorder.refuse(f"{name_of(function)} gives {result.dtype} elements, which a graph does not compute with")
+        return Spec([recorder.sizes.fresh(name) for _ in np.shape(result)], result.dtype)
+    if type(result) in (*_NUMBERS, str, bytes):
+        return type(result)
+    if isinstance(result, (tuple, list)):
+        parts = [type_of_sample(recorder, part, function) for part in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    recorder.refuse(
+        f"{name_of(function)} gives a {type(result).__name__}, which a graph cannot hold",
+        help="compute with arrays, or put it in a function of your own and mark that with weft.wrap",
+    )
+
+
+def shared(recorder: Recorder, made: Any, result: Any, samples: Samples, function: Any) -> Any:
+    """What a function gave, where parts that share memory with its arguments are views of those."""
+    if isinstance(made, (tuple, list)):
+        pairs = zip(made, result, strict=True)
+        parts = [shared(recorder, one, part, samples, function) for one, part in pairs]
+        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
+    if not isinstance(made, Array):
+        return made
+    if not result.flags.c_contiguous or not all(lies_in_order(recorder, array) for array, _ in samples.made):
+        made.buffer.layout = False
+    for array, sample in samples.made:
+        if np.may_share_memory(result, sample):
+            step = Shared(made.node, recorder.read(array), name_of(function))
+            return recorder.view(array, step, made.spec)
+    return made
+
+
+def name_of(function: Any) -> str:
+    """What the program calls a function of NumPy's."""
+    module = str(getattr(function, "__module__", None) or "numpy")
+    name = getattr(function, "__name__", type(function).__name__)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return f"np.{owner.__name__}.{name}"
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)):
+        return f"{type(owner).__name__}.{name}"
+    public = ".".join(part for part in module.split(".")[1:] if not part.startswith("_"))
+    return f"np.{public}.{name}" if public else f"np.{name}"

@@ -1,0 +1,334 @@
+"""Branches, loops and calls that cannot be captured, by front end; see refused.py."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from refused import READINGS, instead, refused
+
+# Branches whose sides disagree
+
+BOTH = (
+    "a branch on a traced value where both sides cannot be kept: "
+    "in a generator, a `match`, or code that is not captured"
+)
+AS_IF = "write it as an `if` of the function itself, or choose with np.where(condition, a, b)"
+SIDES = "give it the same shape and dtype on both sides"
+
+
+@refused(
+    "Branches that disagree",
+    "an array of another size on each side",
+    "the two sides of the branch at line 2 disagree on head: an array float64[2] and an array float64[x_0] "
+    "(at line 3 and at line 5)",
+    at="x.sum() > 0",
+    help=SIDES,
+)
+def sizes_of_sides(x):
+    if x.sum() > 0:
+        head = x[:2]
+    else:
+        head = x
+    return head * 2
+
+
+@instead
+def size_computed_first(x):
+    count = 2 if x.sum() > 0 else len(x)
+    return x[:count] * 2
+
+
+@refused(
+    "Branches that disagree",
+    "a text here, an array there",
+    "the two sides of the branch at line 3 disagree on scaled: 'none' and an array float64[3] "
+    "(at line 4 and before line 3)",
+    at="x.max() == 0",
+    help=SIDES,
+)
+def kinds_of_sides(x):
+    scaled = np.zeros(3)
+    if x.max() == 0:
+        scaled = "none"
+    return scaled
+
+
+@refused(
+    "Branches that disagree",
+    "a variable that only one side assigns",
+    "top is assigned on one side of a branch only: at line 3, but not where the condition of line 2 is false",
+    at="top",
+    help="assign top before, or on every path",
+)
+def one_side_assigns(x):
+    if x.max() > 0:
+        top = x.max()
+    return x / top
+
+
+@instead
+def both_sides_assign(x):
+    top = 1.0
+    if x.max() > 0:
+        top = x.max()
+    return x / top
+
+
+@refused(
+    "Branches that disagree",
+    "a result on one path, None on the other",
+    "the two sides of the branch at line 2 disagree on the result: an array float64[x_0] and None "
+    "(at line 3 and at line 2)",
+    at="x.sum() > 0",
+    help=SIDES,
+)
+def returns_on_one_path(x):
+    if x.sum() > 0:
+        return x / x.sum()
+    return None
+
+
+@refused(
+    "Branches that disagree",
+    "results of another structure",
+    "the two sides of the branch at line 2 disagree on the result: a tuple of 2 and an array float64[x_0] "
+    "(at line 3 and at line 4)",
+    at="x.sum() > 0",
+    help=SIDES,
+)
+def structures_of_results(x):
+    if x.sum() > 0:
+        return x, x.sum()
+    return x
+
+
+@refused("Branches that disagree", "a `match` on a value", BOTH, at="3.0", help=AS_IF)
+def matches(x):
+    match x.max():
+        case 3.0:
+            return x
+        case _:
+            return -x
+
+
+@instead
+def compares(x):
+    if x.max() == 3.0:
+        return x
+    return -x
+
+
+@refused(
+    "Branches that disagree",
+    "a function chosen by a value",
+    "the two sides of the branch at line 2 disagree on the result: a ufunc and a ufunc",
+    at="np.sin if x[0] > 0 else np.cos",
+    help=SIDES,
+)
+def chosen_function(x):
+    wave = np.sin if x[0] > 0 else np.cos
+    return wave(x)
+
+
+@instead
+def chosen_result(x):
+    return np.sin(x) if x[0] > 0 else np.cos(x)
+
+
+# Loops
+
+CARRIED = "start with {} of the type it has in the loop"
+
+
+@refused(
+    "Loops",
+    "an array that grows by a factor",
+    "the loop at line 2 changes what x is: an array float64[x_0] before it, an array float64[2*x_0] after an "
+    "iteration (line 3)",
+    at="np.abs(x).sum() < 100",
+    help=CARRIED.format("x"),
+)
+def grows(x):
+    while np.abs(x).sum() < 100:
+        x = np.concatenate([x, x])
+    return x
+
+
+@instead
+def counts_first(x):
+    copies = 1
+    while copies * np.abs(x).sum() < 100:
+        copies *= 2
+    return np.tile(x, copies)
+
+
+@refused(
+    "Loops",
+    "a number that becomes an array",
+    "the loop at line 3 changes what total is: a number of type float before it, an array float64[x_0] after an "
+    "iteration (line 4)",
+    at="np.abs(x).max() > 0.1",
+    help=CARRIED.format("total"),
+)
+def number_becomes_array(x):
+    total = 0.0
+    while np.abs(x).max() > 0.1:
+        total = total + x
+        x = x / 2
+    return total
+
+
+@instead
+def starts_as_array(x):
+    total = np.zeros_like(x)
+    while np.abs(x).max() > 0.1:
+        total = total + x
+        x = x / 2
+    return total
+
+
+@refused(
+    "Loops",
+    "a loop that nothing ends",
+    "nothing traced ends the loop at line 2",
+    at="True",
+    help="let a value decide it",
+)
+def endless(x):
+    while True:
+        x = x / 2
+
+
+@refused(
+    "Loops",
+    "a condition that prints",
+    "the condition of a `while` that writes or prints",
+    at="(print(x.max()) or x.max()) > 1",
+    help="compute it in the body, and test a variable",
+)
+def condition_prints(x):
+    while (print(x.max()) or x.max()) > 1:
+        x = x / 2
+    return x
+
+
+@instead
+def body_prints(x):
+    top = x.max()
+    print(top)
+    while top > 1:
+        x = x / 2
+        top = x.max()
+        print(top)
+    return x
+
+
+@refused("Loops", "a `yield` under a traced condition", BOTH, at="value > 0", help=AS_IF)
+def yields(x):
+    def positive():
+        for value in x:
+            if value > 0:
+                yield value
+
+    return sum(positive())
+
+
+@instead
+def sums_in_a_loop(x):
+    total = 0.0
+    for value in x:
+        if value > 0:
+            total += value
+    return total
+
+
+# Tracing takes one path
+
+
+@refused(
+    "weft.trace takes one path",
+    "a branch on a value",
+    "a branch on a traced value: its value is known only when the graph runs",
+    at="x.sum() > 0",
+    help="weft.script and weft.compile capture both sides; or choose with np.where(condition, a, b)",
+    front_end="trace",
+)
+def branches(x):
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+@instead
+def selects(x):
+    return np.where(x.sum() > 0, x, -x)
+
+
+@refused(
+    "weft.trace takes one path",
+    "a loop that a value ends",
+    "a branch on a traced value: its value is known only when the graph runs",
+    at="x.max() > 1",
+    help="weft.script and weft.compile capture both sides; or choose with np.where(condition, a, b)",
+    front_end="trace",
+)
+def halves(x):
+    while x.max() > 1:
+        x = x / 2
+    return x
+
+
+@instead
+def halves_at_once(x):
+    return x / 2.0 ** np.maximum(np.ceil(np.log2(x.max())), 0)
+
+
+# Scripts know nothing of their arguments
+
+
+@refused(
+    "weft.script knows no arguments",
+    "an argument of unknown length in code that is not captured",
+    "a loop over a value of unknown length, in code that is not captured",
+    at="itertools.pairwise(x)",
+    help="loop over it with `for`",
+    front_end="script",
+)
+def unknown_length(x):
+    return [b - a for a, b in list(itertools.pairwise(x))]
+
+
+@refused(
+    "weft.script knows no arguments",
+    "a recursion that an argument ends",
+    "halve_often calls itself without end: what would stop it is known only when the graph runs",
+    READINGS,
+    3,
+    at="halve_often(x / 2, n - 1)",
+    help="write it as a loop",
+    front_end="script",
+)
+def halve_often(x, n):
+    return x if n == 0 else halve_often(x / 2, n - 1)
+
+
+@instead
+def halve_in_loop(x, n):
+    for _ in range(n):
+        x = x / 2
+    return x
+
+
+@refused(
+    "weft.script knows no arguments",
+    "a function named by an argument",
+    "a value of type builtins.module cannot be an argument or a result in a graph",
+    READINGS,
+    "sin",
+    at="getattr(np, name)",
+    help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
+    front_end="script",
+)
+def function_by_name(x, name):
+    return getattr(np, name)(x)

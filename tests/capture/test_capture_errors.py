@@ -1,0 +1,222 @@
+"""What cannot be captured is refused: the variable, the lines, the place with a caret, and what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+X = np.arange(6.0)
+
+
+def sides_of_other_shapes(x: Any) -> Any:
+    if x.sum() > 0:
+        y = x[:2]
+    else:
+        y = x[:3].reshape(3, 1)
+    return y
+
+
+def sides_of_other_dtypes(x: Any) -> Any:
+    if x.sum() > 0:
+        y = x.astype(int)
+    else:
+        y = x
+    return y
+
+
+def sides_of_other_kinds(x: Any) -> Any:
+    if x.sum() > 0:
+        y = x
+    else:
+        y = "text"
+    return y
+
+
+def sides_of_other_lengths(x: Any) -> Any:
+    if x.sum() > 0:
+        pair = (1, 2)
+    else:
+        pair = (1, 2, 3)
+    return pair
+
+
+def one_side_only(x: Any) -> Any:
+    if x.sum() > 0:
+        z = 1
+    return z
+
+
+def returns_of_other_shapes(x: Any) -> Any:
+    if x.sum() > 0:
+        return x[:2]
+    return x[:3].reshape(3, 1)
+
+
+def an_expression_of_two_shapes(x: Any) -> Any:
+    return x.sum() if x.sum() > 0 else x
+
+
+def iterations_of_other_ranks(x: Any, n: int = 30) -> Any:
+    y = x
+    for _ in range(n):
+        y = np.stack([y, y])
+    return y
+
+
+def iterations_of_other_kinds(x: Any, n: int = 30) -> Any:
+    y = None
+    for i in range(n):
+        y = x * i
+    return y
+
+
+def rounds_of_other_ranks(x: Any) -> Any:
+    y = x
+    while y.sum() < 100:
+        y = np.outer(y, y)
+    return y
+
+
+DISAGREEING: dict[Callable[..., Any], tuple[str, list[str]]] = {
+    sides_of_other_shapes: ("y: an array float64[2] and an array float64[3, 1]", ["y = x[:2]", "y = x[:3]"]),
+    sides_of_other_dtypes: ("y: an array int64[x_0] and an array float64[x_0]", ["y = x.astype", "y = x\n"]),
+    sides_of_other_kinds: ("y: an array float64[x_0] and 'text'", ["y = x\n", 'y = "text"']),
+    sides_of_other_lengths: ("pair: a tuple of 2 and a tuple of 3", ["pair = (1, 2)\n", "pair = (1, 2, 3)"]),
+    one_side_only: ("z is assigned on one side of a branch only", ["z = 1", "if x.sum() > 0:"]),
+    returns_of_other_shapes: ("the result: an array float64[2] and an array float64[3, 1]", ["if x.sum() > 0:"]),
+    an_expression_of_two_shapes: ("the result: a number of type float64 and an array", ["return x.sum()"]),
+    iterations_of_other_ranks: (
+        "y is: an array float64[x_0] before it, an array float64[2, x_0]",
+        ["for _", "y = np.stack"],
+    ),
+    iterations_of_other_kinds: ("y is: None before it, an array float64[x_0] after", ["for i", "y = x * i"]),
+    rounds_of_other_ranks: (
+        "y is: an array float64[x_0] before it, an array float64[x_0, x_0]",
+        ["while", "y = np.outer"],
+    ),
+}
+
+
+@pytest.mark.parametrize("function", DISAGREEING, ids=lambda function: function.__name__)
+def test_branches_and_iterations_that_disagree(function: Callable[..., Any]) -> None:
+    said, places = DISAGREEING[function]
+    text = refusal(weft.compile(function, dynamic=True), X)
+    assert said in text
+    for place in places:
+        assert re.search(rf"line {line_of(function, place)}\b", text), (place, text)
+
+
+def refusal(function: Callable[..., Any], *args: Any) -> str:
+    with pytest.raises(CaptureError) as caught:
+        function(*args)
+    text = str(caught.value)
+    where = text.splitlines()
+    place = next(k for k, line in enumerate(where) if line.startswith("  at "))
+    assert "test_capture_errors.py:" in where[place]
+    assert set(where[place + 2].strip()) == {"^"}
+    assert any(line.startswith("  help: ") for line in where[place + 3 :])
+    return text
+
+
+def line_of(function: Callable[..., Any], place: str) -> int:
+    lines, first = inspect.getsourcelines(function)
+    return next(first + k for k, line in enumerate(lines) if place in line)
+
+
+# Other refusals: what, and the part of the line under the caret
+
+
+def changes_an_argument(x: Any, d: Any) -> None:
+    d["a"] = x
+
+
+def catches_at_run_time(x: Any) -> Any:
+    try:
+        y = x / x.sum()
+    except ZeroDivisionError:
+        y = x
+    return y
+
+
+def recurses_without_end(x: Any) -> Any:
+    if x.sum() > 0:
+        return recurses_without_end(x - 1)
+    return x
+
+
+def assigns_a_global(x: Any) -> None:
+    global STATE
+    STATE = x
+
+
+STATE: Any = None
+
+
+def calls_what_has_no_source(x: Any) -> Any:
+    return NO_SOURCE(x) + 1
+
+
+NO_SOURCE = eval("lambda x: x * 2")
+
+REFUSED: dict[Callable[..., Any], tuple[tuple[Any, ...], str, str]] = {
+    changes_an_argument: ((X, {}), "changes a dict that the program did not make itself", 'd["a"]'),
+    catches_at_run_time: ((X,), "inside a `try` with handlers", "x.sum()"),
+    recurses_without_end: ((X,), "calls itself without end", "recurses_without_end(x - 1)"),
+    assigns_a_global: ((X,), "an assignment to the global STATE", "STATE"),
+    calls_what_has_no_source: ((X,), "its source is not available", "NO_SOURCE(x)"),
+}
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
+def test_refusals_name_the_place(function: Callable[..., Any]) -> None:
+    args, said, place = REFUSED[function]
+    text = refusal(weft.compile(function), *args)
+    assert said in text
+    lines = text.splitlines()
+    caret = next(k for k, line in enumerate(lines) if set(line.strip()) == {"^"})
+    start = lines[caret].index("^")
+    assert lines[caret - 1][start : start + len(lines[caret].strip())] == place
+
+
+def test_a_generator_is_refused() -> None:
+    def generator(x: Any) -> Any:
+        yield x
+
+    for capture in (lambda: weft.compile(generator)(X), lambda: weft.trace(generator, X)):
+        with pytest.raises(CaptureError, match="generator is a generator or a coroutine") as caught:
+            capture()
+        assert "def generator" in str(caught.value)
+
+
+def test_a_refusal_leaves_nothing_behind() -> None:
+    def program(x: Any, d: Any) -> None:
+        x[0] = 100
+        d["a"] = x
+
+    given, held = X.copy(), {}  # type: ignore[var-annotated]  # it stays empty
+    compiled = weft.compile(program)
+    for _ in range(2):
+        with pytest.raises(CaptureError):
+            compiled(given, held)
+    np.testing.assert_array_equal(given, X)
+    assert held == {}
+    assert compiled.cache_info().currsize == 0
+
+
+def test_a_refusal_that_the_program_catches() -> None:
+    def program(x: Any, d: Any) -> Any:
+        with contextlib.suppress(TypeError):
+            d["a"] = 1
+        return x
+
+    with pytest.raises(CaptureError, match="changes a dict"):
+        weft.compile(program)(X, {})

@@ -1,0 +1,279 @@
+"""Lists, comprehensions and generators in captured branches and loops, scripted and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+SCRIPTED: list[Callable[..., Any]] = []
+BOTH: list[Callable[..., Any]] = []
+NUMBERS = (np.array([0, 1, 2, 2, 1, 2, 0, 1, 1, 1, 1]), np.array([2, 0]), np.array([1]))
+
+
+def both(function: Callable[..., Any]) -> Callable[..., Any]:
+    BOTH.append(function)
+    return function
+
+
+def scripted(function: Callable[..., Any]) -> Callable[..., Any]:
+    SCRIPTED.append(function)
+    return function
+
+
+@both
+def length_before_append(x):
+    items, n = [], 0
+    for v in x:
+        n += len(items)
+        items.append(v)
+    return n, items
+
+
+@both
+def counts(x):
+    found = [0, 0, 0]
+    for v in x:
+        found[v] += 1
+    return found
+
+
+@both
+def running_total(x):
+    items = [0]
+    for v in x:
+        items.append(items[-1] + v)
+    return items
+
+
+@both
+def extended_in_place(x):
+    items = []
+    for v in x:
+        items += [v * 2]
+    return items
+
+
+@both
+def some_appended(x):
+    items = []
+    for v in x:
+        if v > 1:
+            items.append(v)
+    if items:
+        return items[-1], len(items)
+    return -1, 0
+
+
+@both
+def popped(x):
+    items = []
+    for v in x:
+        if items and items[-1] >= v:
+            items.pop()
+        items.append(v)
+    return items, 2 in items, not items
+
+
+@both
+def pairs(x):
+    rows = []
+    for i in range(len(x)):
+        rows.append((i, x[i] * 2.0))
+    total = 0.0
+    for i, v in rows:
+        total += i * v
+    return total, rows
+
+
+@both
+def nested_loops(x):
+    items = []
+    for a in x:
+        for b in x:
+            if len(items) < 5:
+                items.append(a * b)
+    return items
+
+
+@both
+def same_array_kept(x):
+    history, state = [], np.zeros(2)
+    for v in x:
+        state = state + v
+        history.append(state)
+    return np.array(history)
+
+
+@both
+def two_names(x):
+    items = [1]
+    alias = items
+    for v in x:
+        alias.append(int(v))
+    return items, alias is items
+
+
+@both
+def stack_of_places(x):
+    stack, total = [len(x) - 1], 0
+    while stack:
+        k = stack.pop()
+        total += x[k]
+        if x[k] > 0 and k > 0:
+            stack.append(k - 1)
+    return total
+
+
+@scripted
+def changed_in_every_way(x):
+    items = []
+    for v in x:
+        if v > 1:
+            items.append(v)
+        else:
+            items.insert(0, -v)
+    items.sort()
+    items.reverse()
+    del items[0]
+    copied = items.copy()
+    items.extend([7])
+    numbers = items.count(7), items.index(7), len(items), sum(items), max(items), any(items)
+    return items, copied, numbers, list(items), tuple(items), sorted(items), items[1:], isinstance(items, list)
+
+
+@scripted
+def written_through_the_list(x):
+    rows = []
+    for _ in x:
+        rows.append(np.zeros(2))
+    for k, row in enumerate(rows):
+        row[0] = k
+    rows[0][1] = 5.0
+    return rows
+
+
+@scripted
+def comprehensions(x):
+    kept = [v for v in x if v > 0]
+    places = [i for i, v in enumerate(x) if v > 0]
+    steps = [b - a for a, b in zip(x, x[1:], strict=False)]
+    whole = {i: v for i, v in enumerate(x)}, {int(v) for v in x}, tuple(v + 1 for v in x)
+    return kept, places, steps, whole, sum(v for v in x), all(v >= 0 for v in x), list(map(abs, x)), list(reversed(x))
+
+
+def squares(n):
+    """A generator whose loop is traced."""
+    print("begins")
+    for i in range(n):
+        if i == 2:
+            continue
+        yield i * i
+    yield -1
+
+
+@scripted
+def generated(x):
+    n = len(x)
+    total = 0
+    for v in squares(n):
+        total += v
+    return total, [v for v in squares(n)], sum(squares(n)), list(squares(n)), max(squares(3)), dict(enumerate(squares(n)))
+
+
+@scripted
+def closure_appends(x):
+    out = []
+
+    def add(v):
+        out.append(v * 2)
+
+    for v in x:
+        add(v)
+    return out
+
+
+@pytest.mark.parametrize("program", [*BOTH, *SCRIPTED], ids=lambda program: program.__name__)
+def test_scripted(program: Callable[..., Any]) -> None:
+    module = weft.script(program)
+    module.graph.lint()
+    for x in NUMBERS:
+        assert repr(module(x.copy())) == repr(program(x.copy()))
+
+
+@pytest.mark.parametrize("program", BOTH, ids=lambda program: program.__name__)
+def test_compiled(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in (*NUMBERS, *reversed(NUMBERS)):
+        assert repr(compiled(x.copy())) == repr(program(x.copy()))
+
+
+def test_a_list_holds_memory_and_not_values() -> None:
+    def kept(x):
+        history, state = [], np.zeros(2)
+        for v in x:
+            state += v
+            history.append(state)
+        return history
+
+    x = np.arange(12.0)
+    assert repr(weft.script(kept)(x)) == repr(kept(x))
+    assert repr(weft.compile(kept)(x)) == repr(kept(x))  # written out, step by step
+
+    def endless(x, n):
+        history, state = [], np.zeros(2)
+        for k in range(int(x[n])):
+            state += k
+            history.append(state)
+        return history
+
+    with pytest.raises(CaptureError, match=r"a write to state, which a list .* holds as well"):
+        weft.compile(endless)(x, 9)
+
+
+def test_traced_keys() -> None:
+    def of_set(x):
+        seen = set()
+        seen.add(x[0])
+        return len(seen)
+
+    def of_dict(x):
+        return {1: 10, 2: 20}[int(x[1])]
+
+    x = np.arange(12.0)
+    for program in (of_set, of_dict):
+        with pytest.raises(CaptureError, match="that is traced: which one it is"):
+            weft.compile(program)(x)
+    assert weft.script(of_dict)(x) == 10
+    with pytest.raises(CaptureError, match="an element of a set that is traced"):
+        weft.script(of_set)
+
+    def inside(x):
+        return x[1] in {1.0, 5.0}, x[1] in {1.0: 2}, x[2] in (1.0,), 1.0 in x
+
+    assert repr(weft.compile(inside)(x)) == repr(inside(x)) == repr(weft.script(inside)(x))
+
+
+def test_generators_that_cannot_be_collected() -> None:
+    def asks(n):
+        for i in range(n):
+            got = yield i
+            print(got)
+
+    def nested(n):
+        def inside():
+            for i in range(n):
+                yield i
+
+        return [v for v in inside()]
+
+    asks_globally = weft.script  # only so that both are asked in one place
+    with pytest.raises(CaptureError, match="asks is a generator that receives values"):
+        asks_globally(lambda n: [v for v in asks(n)])
+    with pytest.raises(CaptureError, match="a loop in a generator .* traced"):
+        weft.script(nested)

@@ -1,0 +1,45 @@
+"""Every program scripted does what it does as plain Python: result, arguments, printed text, exceptions."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import weft
+from capture._script_programs import PROGRAMS
+
+
+def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str, str, str]:
+    """What a caller sees of a call, as text: it tells dtypes, NumPy's numbers from Python's, and exceptions."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            result = function(*arguments)
+        except Exception as error:  # it is part of the outcome
+            result = error
+    return repr(result), repr([a for a in arguments if not hasattr(a, "__next__")]), printed.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a division by zero is what a program wants to see
+@pytest.mark.parametrize(("program", "arguments"), PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
+def test_as_plain_python(program: Callable[..., Any], arguments: tuple[tuple[Any, ...], ...]) -> None:
+    module = weft.script(program)
+    module.graph.lint()
+    interpreter = weft.Interpreter(module)
+    for given in arguments:
+        expected = outcome(program, copy.deepcopy(given))
+        assert outcome(module, copy.deepcopy(given)) == expected
+        if "*" not in str([node.target for node in module.graph.nodes if node.op == "placeholder"]):
+            assert outcome(interpreter.run, copy.deepcopy(given)) == expected
+
+
+def test_keywords() -> None:
+    programs = {program.__name__: program for program, _ in PROGRAMS}
+    x = PROGRAMS[0][1][0][0]
+    for name, keywords in (("defaults", {"k": 7}), ("defaults", {"n": 1}), ("variadic", {"bias": 7, "q": 9})):
+        module = weft.script(programs[name])
+        assert repr(module(x, **keywords)) == repr(programs[name](x, **keywords))
