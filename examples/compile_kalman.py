@@ -38,8 +38,8 @@ def main() -> None:
     measured[[7, 8, 9, 30]] = np.nan
 
     positions, misfit = track(measured, 0.05, 4.0)
-    seen = ~np.isnan(measured)
-    print(f"Error of the measurements {np.abs(measured - truth)[seen].mean():.2f}, filtered {np.abs(positions - truth).mean():.2f}")
+    raw, filtered = np.nanmean(np.abs(measured - truth)), np.mean(np.abs(positions - truth))
+    print(f"Mean error of the measurements: {raw:.2f}, after the filter: {filtered:.2f}")
     plain, _ = track.__wrapped__(measured, 0.05, 4.0)
     print("Same as the plain call:", np.array_equal(positions, plain))
 
@@ -53,6 +53,7 @@ def main() -> None:
         if step % 10 == 0:
             print(f"  step {step:2}: noise {np.exp(guess.item()):.2f}, misfit {misfit.item():.2f}")
         guess = (guess - 0.05 * slope).detach().requires_grad_(True)
+    print("Captured again, because", track.why_recompiled()[-1])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +21,16 @@ def runs_on(*arguments: tuple[Any, ...]) -> Callable[[Callable[..., Any]], Calla
         return function
 
     return add
+
+
+def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str, str, str]:
+    """What a caller sees of a call, as text: it tells dtypes, NumPy's numbers from Python's, and exceptions."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            result = function(*arguments)
+        except Exception as error:  # it is part of the outcome
+            result = error
+    return repr(result), repr([a for a in arguments if not hasattr(a, "__next__")]), printed.getvalue()
 
 
 # Calls
@@ -193,7 +205,7 @@ def asserting(x, y):
 
 @runs_on((1, 2), (0, 3), (5, 0))
 def short_circuits(a, b):
-    return (a and b), (a or b), not a, a < b < 10, a if a else b, a is None
+    return (a and b), (a or b), not a, a < b < 10, b if a else -b, a is None
 
 
 @runs_on((SIX,), (SIX[:0],))
@@ -330,7 +342,7 @@ def object_argument(meter, x):
     before = meter.n
     meter.n = 5
     get = meter.get
-    meter.note = x
+    meter.get = meter.step
     return before, meter.n, get()
 
 

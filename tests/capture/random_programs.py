@@ -107,8 +107,8 @@ STATEMENTS = {
         "{V}[:] = {V}[::-1]", "{V}[:{index}] += {f}", "{V}[{index}:] = {V}[{index}:] + {f}",
     ],
     "masks": [
-        "{O}[{O} > {f}] = {f}", "{V}[{V} < {W}] += {f}", "{M}[{M} > {f}] *= 0.5", "{V}[{V} > {f}] = {W}[{V} > {f}]",
-        "{O}[{O} > {f}] = {O}[{O} > {f}] * 0.5", "{V}[{I} % 2 == 0] = {f}", "{V}[{I} % len({V})] = {f}",
+        "{O}[{O} > {f}] = {f}", "{V}[{V} < {W}] += {f}", "{M}[{M} > {f}] *= 0.5", "{V}[{V} > {F}] = {W}[{V} > {F}]",
+        "{O}[{O} > {F}] = {O}[{O} > {F}] * 0.5", "{V}[{I} % 2 == 0] = {f}", "{V}[{I} % len({V})] = {f}",
     ],
     "matrices": [
         "{M}[{at M}] = {f}", "{M}[:, {at M[0]}] += {f}", "{M}[{at M}, 1:] *= {f}", "{M}[{at M}] = {M}[{at M}]",
@@ -153,8 +153,9 @@ MEANWHILE = ["{0}[0] += 1.0", "s += {0}[0]", "if {0}[0] > s: break", "{0} *= 0.5
 class Writer:
     """Writes one function of the arguments a, b (vectors), m (matrix), v (integers), n, k (int) and s (float)."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, longest: int = 5, deepest: int = 3) -> None:
         self.random = random.Random(seed)
+        self.longest, self.deepest = longest, deepest  # how many statements, and how many blocks inside blocks
         self.lines: list[str] = []
         self.loops = 0
         self.jumped = False  # whether the last statement left its block
@@ -169,7 +170,7 @@ class Writer:
         self.line(0, "def program(a, b, m, v, n, k, s):")
         for _ in range(self.random.randint(0, 3)):
             self.assign(1)
-        for _ in range(self.random.randint(2, 5)):
+        for _ in range(self.random.randint(2, self.longest)):
             self.statement(1)
             if self.jumped:
                 break
@@ -218,7 +219,7 @@ class Writer:
     def statement(self, depth: int) -> None:
         self.jumped = False
         compound = [self.if_] * 3 + [self.while_, self.for_range, self.for_range, self.for_items] * (self.loops < 2)
-        if depth <= 3 and self.chance(0.5):
+        if depth <= self.deepest and self.chance(0.5):
             self.random.choice(compound)(depth)
         elif depth > 1 and self.chance(0.12):
             self.jump(depth)

@@ -79,7 +79,7 @@ def both_sides_assign(x):
     "Branches that disagree",
     "a result on one path, None on the other",
     "the two sides of the branch at line 2 disagree on the result: an array float64[x_0] and None "
-    "(at line 3 and at line 2)",
+    "(at line 3 and at line 4)",
     at="x.sum() > 0",
     help=SIDES,
 )

@@ -251,12 +251,21 @@ def log_where(x):
 @refused(
     "NumPy",
     "iterators of NumPy's",
-    "numpy.nditer of a traced value",
+    "np.nditer of a traced array",
     at="np.nditer(x)",
+    help="loop over the array, over a.flat, or over np.ndenumerate(a)",
 )
 def iterates(x):
     total = 0.0
     for value in np.nditer(x):
+        total += value
+    return total
+
+
+@instead
+def iterates_over_items(x):
+    total = 0.0
+    for value in x.flat:
         total += value
     return total
 

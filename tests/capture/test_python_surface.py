@@ -6,6 +6,7 @@ import pytest
 from surface import check_captured, texts
 
 EXPRESSIONS = r"""
+print(k, x[0], file=sys.stderr, sep="-") ;; print(r, file=sys.stdout) ;; np.sum([k, r]) ;; [0] * len(x) + [k]
 abs(r) ;; abs(neg) ;; abs(w) ;; abs(k) ;; abs(t) ;; abs(ni) ;; round(r) ;; round(r, 1) ;; round(k) ;; round(k, -1)
 round(ns) ;; round(ns, 1) ;; round(nf) ;; round(ni) ;; round(x[0]) ;; round(x[0], 2) ;; round(t) ;; int(r) ;; int(neg)
 int(k) ;; int(t) ;; int(ns) ;; int(ni) ;; int(x[0]) ;; int(z) ;; int(nu) ;; int("7") + k ;; float(k) ;; float(r)
@@ -55,7 +56,7 @@ math.prod(x) ;; math.prod(q) ;; math.prod(q, start=2) ;; math.fsum(l) ;; math.fs
 math.dist(x, y) ;; math.copysign(r, neg) ;; math.isclose(r, 0.5) ;; math.isclose(r, 0.6, rel_tol=0.5) ;; math.isnan(r)
 math.isinf(r) ;; math.isfinite(x[0]) ;; math.degrees(r) ;; math.radians(r) ;; math.erf(r) ;; math.erfc(r)
 math.gamma(r) ;; math.lgamma(r) ;; math.modf(r) ;; math.frexp(r) ;; math.ldexp(r, k) ;; math.ldexp(r, 2)
-math.remainder(r, 0.3) ;; math.nextafter(r, 2) ;; math.ulp(r) ;; math.pi * r ;; math.inf > r ;; math.sqrt(z)
+math.remainder(r, 0.3) ;; math.nextafter(r, 2) ;; math.ulp(r) ;; math.pi * r ;; math.inf > r ;; math.exp(z)
 math.tau * k ;; cmath.sqrt(w) ;; cmath.exp(w) ;; cmath.phase(w) ;; cmath.polar(w) ;; cmath.rect(r, k)
 cmath.sqrt(neg) ;; cmath.isnan(w) ;; cmath.log(w) ;; w.real ;; w.imag ;; w.conjugate() ;; w * w.conjugate() ;; w + r
 w == 1 ;; k.real ;; k.bit_length() ;; r.is_integer() ;; r.hex() ;; r.as_integer_ratio() ;; k.to_bytes(2, "big")

@@ -138,7 +138,7 @@ def test_code_runs_when_pasted() -> None:
 def test_saved_and_loaded(tmp_path: Path) -> None:
     def program(xs, n=4):
         total = 0.0
-        for a, b in zip(xs, xs[1:], strict=False):
+        for a, b in zip(xs, xs[::-1], strict=True):
             total += a * b if a > 1 else b
         while total > n:
             total /= 2
@@ -254,7 +254,8 @@ def test_exceptions_inside_loops_leave_the_writes() -> None:
 def test_primitives_on_unknown_values() -> None:
     def program(x, k):
         sums = weft.scan(lambda s, v: (s + v, s * v), 0.0, x)
-        back = weft.scan(lambda s, v: ((s[0] + v["a"], s[1] * k), v["b"]), (0.0, 1.0), {"a": x, "b": x * 2}, reverse=True)
+        rows = {"a": x, "b": x * 2}
+        back = weft.scan(lambda s, v: ((s[0] + v["a"], s[1] * k), v["b"]), (0.0, 1.0), rows, reverse=True)
         chosen = weft.switch(k, [lambda v: v + 1, lambda v: v * 2, lambda v: -v], x)
         return sums, back, chosen, weft.cond(k > 1, np.sin, np.cos, x), weft.fori_loop(0, k, lambda i, s: s + i, 0)
 
@@ -275,12 +276,12 @@ def test_an_empty_scan() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("def f(a, b):\n    try:\n        return a / b\n    except ZeroDivisionError:\n        return 0", "inside a `try`"),
+        ("def f(a):\n    try:\n        return 1 / a\n    except ValueError:\n        return 0", "inside a `try`"),
         ("def f(n):\n    return 1 if n < 2 else f(n - 1)", "calls itself without end"),
         ("def f(xs, g):\n    return [*xs, 1]", "unknown length"),
         ("def f(xs):\n    return max(**xs)", "unknown length"),
         ("def f(xs, k):\n    return sorted(xs, key=lambda v: v - k)", "reads variables from outside"),
-        ("def f(n):\n    if n > 2:\n        z = 1\n    return z", "z is assigned on one side of a branch only: at line 3"),
+        ("def f(n):\n    if n > 2:\n        z = 1\n    return z", "z is assigned on one side .* at line 3"),
         ("def f(xss):\n    return [x for xs in xss for x in xs]", "nested comprehension whose number of steps"),
     ],
 )  # fmt: skip

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import weft
-from capture._script_programs import PROGRAMS
-
-
-def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str, str, str]:
-    """What a caller sees of a call, as text: it tells dtypes, NumPy's numbers from Python's, and exceptions."""
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        try:
-            result = function(*arguments)
-        except Exception as error:  # it is part of the outcome
-            result = error
-    return repr(result), repr([a for a in arguments if not hasattr(a, "__next__")]), printed.getvalue()
+from capture._script_programs import PROGRAMS, outcome
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a division by zero is what a program wants to see

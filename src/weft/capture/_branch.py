@@ -266,7 +266,7 @@ class Join:
             type(side) is Undefined for side in (a, b)
         ):
             return self._built(lambda v, f: MaybeUnbound(name, v, f), value, flag)
-        why = next((side.why for side in (a, b) if isinstance(side, Undefined) and side.why), None)
+        why = next((side.why for side in (a, b) if isinstance(side, PartlyDefined)), None)
         why = why or self._why(name, isinstance(a, Undefined), branch)
         return self._built(lambda v, f: PartlyDefined(name, v, f, why), value, flag)
 
@@ -285,10 +285,9 @@ class Join:
     def _disagree(self, name: str, how: str, branch: Any) -> Any:
         first, second = branch.lines(name)
         shown = "the result" if name.startswith("_weft") else name
-        # The value of a conditional expression has no lines of its own.
         lines = f" (at {first} and at {second})".replace("at before", "before")
         if shown != name and first.startswith("before") and second.startswith("before"):
-            lines = ""
+            lines = ""  # the value of a conditional expression has no lines of its own
         self.recorder.refuse(
             f"the two sides of the branch at line {branch.site.line} disagree on {shown}: {how}{lines}",
             help="give it the same shape and dtype on both sides",

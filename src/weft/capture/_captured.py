@@ -19,6 +19,7 @@ from weft.capture._convert import convert
 from weft.capture._recorder import Recorder
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
+from weft.ops._dim import Dim
 
 
 @dataclass
@@ -112,9 +113,16 @@ def capture(
             gc.enable()
     graph = recorder.root.graph
     graph.signature = made.inputs(bound_count or 0)
-    decided = recorder.value_guards  # the guards are made of these nodes
+    decided = _decided(recorder)
     graph._sweep(lambda node: node in decided or node.is_impure())
     return Captured(graph, made, recorder)
+
+
+def _decided(recorder: Recorder) -> set[Node]:
+    """The nodes of numbers that decided something: guards are made of them, so they outlive what they decided."""
+    sides = (side for guard in recorder.sizes.guards for side in (guard.left, guard.right) if isinstance(side, Dim))
+    sources = (atom.source for side in sides for atom in side.atoms())
+    return {*recorder.value_guards, *(source[1] for source in sources if source is not None and source[0] == "node")}
 
 
 def finish(recorder: Recorder, result: Any) -> None:

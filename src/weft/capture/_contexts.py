@@ -92,7 +92,7 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
         ("contextlib", "weft", "numpy")
     ):
         return _Captured(hooks, manager)
-    hooks.recorder.refuse(
+    return hooks.recorder.refuse(
         f"`with` a {type(manager).__name__}: it would be entered once, when the program is captured",
         help="put it around the call of the captured function",
     )

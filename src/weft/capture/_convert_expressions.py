@@ -158,7 +158,8 @@ class Expressions:
         text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
         if isinstance(node.op, ast.Mod) and (text or isinstance(node.left, ast.JoinedStr)):
             return hook(node, "percent", self.expr(node.left), self.expr(node.right))
-        return self._parts(node)
+        parts: ast.expr = self._parts(node)
+        return parts
 
     def _super(self, node: ast.Call) -> ast.Call:
         """`super()` looks at the frame it is called in; a lambda of ours would be the wrong one."""

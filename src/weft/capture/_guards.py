@@ -16,7 +16,7 @@ import numpy as np
 from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._captured import Captured
-from weft.capture._reads import snapshot, unchanged
+from weft.capture._reads import snapshot, snapshot_value, unchanged
 from weft.graph import Node
 from weft.ops._dim import Dim
 from weft.pytree import LEAF, Tree

@@ -338,6 +338,11 @@ class Hooks(PlainHooks):
         if grown is not None:
             grown.set(key, value)
             return
+        if isinstance(key, Traced) and self.recorder.untyped and type(target) in (list, dict):
+            grown = self.recorder.lists.own(target)
+            if grown is not None:
+                grown.set(key, value)
+                return
         if isinstance(key, Traced):
             key = operator.index(key)
         if type(target) is dict:
@@ -368,6 +373,7 @@ class Hooks(PlainHooks):
         if isinstance(target, Traced):
             raise ValueError("cannot delete array elements")
         grown = self._grown(target)
+        grown = self._held(target, key) if grown is None else grown
         if grown is not None:
             grown.delete(key)
             return
@@ -399,7 +405,7 @@ class Hooks(PlainHooks):
         """The list of the running graph that a list of the program has become, or becomes by this change."""
         recorder = self.recorder
         if type(target) is not list:
-            return None
+            return recorder.lists.get(target)
         target = recorder.lists.origin(target)
         known = recorder.lists.get(target)
         if known is not None or id(target) in recorder.region.made or not recorder.branches:
@@ -408,6 +414,14 @@ class Hooks(PlainHooks):
         while owner is not None and id(target) not in owner.made:
             owner = owner.parent
         return None if owner is None else recorder.lists.grow(target, owner)
+
+    def _held(self, target: Any, given: Any) -> Any:
+        """In a script: the dict or set of the running graph that one of the program becomes by this change."""
+        recorder = self.recorder
+        if not recorder.untyped or type(target) not in (dict, set):
+            return None
+        outside = id(target) not in recorder.region.made
+        return recorder.lists.own(target) if outside or is_traced(given) else None
 
     def _change(self, target: Any, what: str) -> None:
         """Note, or refuse, a change of an object of Python's."""
@@ -420,10 +434,11 @@ class Hooks(PlainHooks):
         changing = _CHANGING.get(type(owner))
         if changing is not None and function.__name__ in changing:
             grown = self._grown(owner)
+            grown = self._held(owner, (args, kwargs)) if grown is None else grown
             if grown is not None:
                 return getattr(grown, function.__name__)(*args, **kwargs)
             self._change(owner, f".{function.__name__}()")
-        elif type(owner) is list and self.recorder.lists.get(owner) is not None:
+        elif changing is not None and self.recorder.lists.get(owner) is not None:
             return getattr(self.recorder.lists.get(owner), function.__name__)(*args, **kwargs)
         return self.recorder.run(function, args, kwargs)
 

@@ -253,7 +253,7 @@ class Collected(Items):
 
 def _listed(array: Any, python: bool) -> list[Any]:
     """The items of an array in a list, as Python's numbers or NumPy's."""
-    return array.tolist() if python else list(array)  # type: ignore[no-any-return]  # a list
+    return list(array.tolist() if python else array)
 
 
 def _rows(tree: Any, *columns: list[Any]) -> list[Any]:
@@ -267,9 +267,11 @@ def items_of(recorder: Recorder, value: Any) -> Items | None:
         return value
     if isinstance(value, Generated):
         value = value.settled()
-    grown = recorder.lists.get(value)
-    if grown is not None:
-        return grown
+    grown: Any = recorder.lists.get(value)
+    if isinstance(grown, Opaque):
+        value = grown
+    elif grown is not None:
+        return grown  # type: ignore[no-any-return]  # a GrownList
     if isinstance(value, Opaque):
         return OpaqueItems(recorder, value)
     if isinstance(value, Array):

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft import pytree
 from weft.capture._generators import Generated
+from weft.capture._held import Held
 from weft.capture._iterables import Items
 from weft.capture._kinds import same_kind
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
@@ -87,6 +88,10 @@ class GrownList(Items):
         if found is None or found.spec is None:
             return found
         return Type(visible_sizes(self.recorder, found.spec, self.owner), tensor=found.tensor)
+
+    def go_back(self) -> None:
+        """Let the program's own list be what it was."""
+        self.plain[:] = self.before
 
     # Changes
 
@@ -225,6 +230,10 @@ def _project(recorder: Recorder, node: Any, tree: Any, parts: list[Any]) -> None
         _project(recorder, recorder.create(operator.getitem, (node, key), {}, None), child, parts)
 
 
+_GONE = object()  # a key that no program has
+_CHANGEABLE = frozenset({list, dict, set})
+
+
 class Gone(Opaque):
     """Fills the place of elements in a list that has grown: code that is not captured must not read them."""
 
@@ -246,11 +255,11 @@ class Lists:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.grown: dict[int, GrownList] = {}
+        self.grown: dict[int, Any] = {}  # id of a list, dict or set → what stands for it
         self.origins: dict[int, tuple[Any, Any]] = {}  # a list as an iteration finds it → the one before the loop
 
-    def get(self, value: Any) -> GrownList | None:
-        return self.grown.get(id(value)) if type(value) is list and self.grown else None
+    def get(self, value: Any) -> Any:
+        return self.grown.get(id(value)) if self.grown and type(value) in _CHANGEABLE else None
 
     def of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments of a call, lists that have grown in place of those they were."""
@@ -260,10 +269,18 @@ class Lists:
             return values
         return tuple(value if self.get(value) is None else self.get(value) for value in values)
 
-    def grow(self, value: list[Any], owner: Region) -> GrownList:
-        """Let a list be one of the running graph from now on."""
-        made = self.grown[id(value)] = GrownList(self.recorder, value, owner)
-        value[:] = [Gone(self.recorder)]
+    def grow(self, value: Any, owner: Region) -> Any:
+        """Let a list be one of the running graph from now on; in a script a dict or set too."""
+        kind = GrownList if type(value) is list else Held
+        made = self.grown[id(value)] = kind(self.recorder, value, owner)
+        value.clear()
+        gone = Gone(self.recorder)
+        if type(value) is list:
+            value.append(gone)
+        elif type(value) is dict:
+            value[_GONE] = gone
+        else:
+            value.add(_GONE)
         return made
 
     def origin(self, value: list[Any]) -> list[Any]:
@@ -272,14 +289,15 @@ class Lists:
             value = self.origins[id(value)][1]
         return value
 
-    def own(self, *values: list[Any]) -> None:
-        """Let lists made before a branch be those of the running graph, as the branch chooses between them."""
+    def own(self, *values: Any) -> Any:
+        """Let lists that the program made be those of the running graph, where they are not; what the last became."""
         for value in map(self.origin, values):
             owner: Region | None = self.recorder.region
             while owner is not None and id(value) not in owner.made:
                 owner = owner.parent
             if owner is not None and self.get(value) is None:
                 self.grow(value, owner)
+        return self.get(self.origin(values[-1]))
 
     def stands_for(self, value: Any, before: Any) -> None:
         """Note that a loop carries a list, which its iterations find as another object."""
@@ -313,6 +331,6 @@ class Lists:
         """Give lists that have grown since a mark their elements back."""
         for key in list(self.grown)[mark:]:
             made = self.grown.pop(key)
-            made.plain[:] = made.before
+            made.go_back()
             for buffer in made.holding:
                 buffer.listed = False

@@ -100,7 +100,8 @@ def join_types(recorder: Recorder, a: Type, b: Type) -> Type:
     if a.spec is None and b.spec is None:
         return Type(kind=joined_kind([a.kind, b.kind]))
     if a.spec is None or b.spec is None:
-        if not (a.spec or b.spec).shape:  # type: ignore[union-attr]  # one of them is there
+        spec = a.spec if a.spec is not None else b.spec
+        if spec is not None and not spec.shape:
             return a if b.spec is None else b
         raise Disagreement(f"{a} and {b}")
     if a.spec.dtype != b.spec.dtype or len(a.spec.shape) != len(b.spec.shape):

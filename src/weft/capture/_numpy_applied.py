@@ -119,6 +119,4 @@ def _ndenumerate(recorder: Recorder, arr: Any) -> NdItems:
 
 @special(np.nditer)
 def _nditer(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
-    recorder.refuse(
-        "np.nditer of a traced array", help="loop over the array, over a.flat, or over np.ndenumerate(a)"
-    )
+    recorder.refuse("np.nditer of a traced array", help="loop over the array, over a.flat, or over np.ndenumerate(a)")

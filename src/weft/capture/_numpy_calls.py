@@ -72,8 +72,7 @@ class NumpyCalls:
     """NumPy as seen by one capture."""
 
     def __init__(self, recorder: Recorder) -> None:
-        from weft.capture import _numpy_applied, _numpy_joining, _numpy_methods  # noqa: F401  # fill the tables above
-        from weft.capture import _numpy_views, _numpy_writes  # noqa: F401  # these too
+        from weft.capture import _numpy_applied, _numpy_joining, _numpy_methods, _numpy_views, _numpy_writes  # noqa: F401  # fill the tables above  # noqa: F401  # these too
 
         self.recorder = recorder
 
@@ -123,9 +122,10 @@ class NumpyCalls:
         op = op_for(function, args, kwargs)
         failed: Exception | None = None
         if op is not None:
-            for given in (lambda: args, lambda: self._as_arrays(op, args)):
+            for listed in (True, False):
                 try:
-                    made = recorder.call_op(op, given(), kwargs, called=function)
+                    given = args if listed else self._as_arrays(op, args)
+                    made = recorder.call_op(op, given, kwargs, called=function)
                     return _named_result(function)(*made) if hasattr(made, "_fields") else made
                 except UnknownShape:
                     failed = None

@@ -103,7 +103,7 @@ def sampled(recorder: Recorder, function: Any, args: Any, kwargs: Any, otherwise
     except Exception as found:  # as above
         if isinstance(found, TypeError) or (type(found) is type(error) and str(found) == str(error)):
             raise
-    recorder.refuse(
+    return recorder.refuse(
         f"{name_of(function)}: what it gives for these arguments cannot be told before it runs ({error})",
         help="put it in a function of your own and mark that with weft.wrap",
     )
@@ -127,7 +127,7 @@ def type_of_sample(recorder: Recorder, result: Any, function: Any) -> Any:
     if isinstance(result, (tuple, list)):
         parts = [type_of_sample(recorder, part, function) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
-    recorder.refuse(
+    return recorder.refuse(
         f"{name_of(function)} gives a {type(result).__name__}, which a graph cannot hold",
         help="compute with arrays, or put it in a function of your own and mark that with weft.wrap",
     )

@@ -215,7 +215,7 @@ def _shares(recorder: Recorder, a: Any, b: Any, max_work: Any = None) -> bool:
 
 
 @special(np.array_split)
-def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     size = ary.shape[axis]
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         points = [0, *indices_or_sections, None]
@@ -231,7 +231,7 @@ def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: i
 
 
 @special(np.split)
-def _split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def _split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     if isinstance(indices_or_sections, (int, Scalar)):
         sections = operator.index(indices_or_sections)
         if operator.index(ary.shape[axis]) % sections:
@@ -240,17 +240,17 @@ def _split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0
 
 
 @special(np.hsplit)
-def _hsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> list[Any]:
+def _hsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> Any:
     return _split(recorder, ary, indices_or_sections, 0 if len(ary.spec.shape) == 1 else 1)
 
 
 @special(np.vsplit)
-def _vsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> list[Any]:
+def _vsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> Any:
     return _split(recorder, ary, indices_or_sections, 0)
 
 
 @special(np.dsplit)
-def _dsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> list[Any]:
+def _dsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> Any:
     return _split(recorder, ary, indices_or_sections, 2)
 
 
@@ -258,7 +258,10 @@ def _dsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> list[Any]
 def _where(recorder: Recorder, condition: Any, *choices: Any) -> Any:
     if not choices:
         return recorder.numpy.function(np.nonzero, (condition,), {})
-    return call_named(recorder, "where", condition, *choices)
+    listed = (_as_array(recorder, a, None, copy=False) if isinstance(a, (list, tuple)) else a for a in choices)
+    if isinstance(condition, (list, tuple)):
+        condition = _as_array(recorder, condition, None, copy=False)
+    return call_named(recorder, "where", condition, *listed)
 
 
 @special(np.nonzero)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _target(recorder: Recorder, array: Any) -> Array:
-    return recorder.constant(array) if isinstance(array, np.ndarray) else array  # type: ignore[no-any-return]  # a traced array otherwise
+    return recorder.constant(array) if isinstance(array, np.ndarray) else array
 
 
 @special(np.copyto)

@@ -58,7 +58,7 @@ class Opaque(Traced):
         self.recorder.create(operator.setitem, (self, key, value), {}, None)
 
     def __len__(self) -> int:
-        return self.recorder.refuse_value(self, "len() in code that is not captured")
+        raise self.recorder.refuse_value(self, "len() in code that is not captured")
 
     def __iter__(self) -> Iterator[Any]:
         return self.recorder.refuse(

@@ -31,6 +31,12 @@ _ANSWERS: dict[int, Any] = {
 }
 _MODULES: dict[str, str] = {"numpy": "np", "builtins": "", "_io": "", "io": "", "posix": "os", "nt": "os"}
 _NOW = {"now", "utcnow", "today"}
+_OF_FILES = frozenset(
+    {
+        *("open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "is_file", "is_dir", "iterdir"),
+        *("glob", "rglob", "stat", "mkdir", "unlink", "touch", "rename", "resolve"),
+    }
+)
 
 
 def refuse_outside(recorder: Any, function: Any) -> None:
@@ -43,10 +49,26 @@ def refuse_outside(recorder: Any, function: Any) -> None:
         name = f"random.{function.__name__}"
     elif isinstance(owner, type) and issubclass(owner, dt.date) and function.__name__ in _NOW:
         name = f"{owner.__name__}.{function.__name__}"
+    elif owner is os.environ:
+        name = f"os.environ.{function.__name__}"
+    elif _is_of_system(function, owner):
+        name = f"{_MODULES.get(function.__module__, function.__module__)}.{function.__name__}"
     else:
         return
     help = _DRAW if isinstance(owner, random.Random) else _SAVE if name.startswith("np.save") else _HELP
     recorder.refuse(f"{name}(): it would be called once, when the program is captured", help=help)
+
+
+def _is_of_system(function: Any, owner: Any) -> bool:
+    """Whether a function asks the system, or changes it: other processes, files, the environment."""
+    module = getattr(function, "__module__", None)
+    if function is os.getenv:
+        return True
+    if module in ("posix", "nt") and function.__name__ not in ("fspath", "cpu_count"):
+        return True
+    if str(getattr(type(owner), "__module__", "")).startswith("pathlib"):
+        return function.__name__ in _OF_FILES
+    return module in ("uuid", "subprocess", "tempfile", "shutil", "socket", "urllib.request", "getpass")
 
 
 def _made(recorder: Any, value: Any) -> bool:

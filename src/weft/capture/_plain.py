@@ -356,7 +356,7 @@ class PlainHooks(_Names):
 
     def percent(self, text: str, values: Any) -> str:
         """`text % values` of a literal text."""
-        return text % values
+        return str(text % values)
 
     def fstring(self, *parts: Any) -> str:
         """An f-string of literal strings and (value, conversion or None, parts of the format)."""

@@ -19,7 +19,6 @@ from weft.capture._opaque import is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
-from weft.ops._op import op_of
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -31,10 +30,7 @@ PYTHON: dict[Any, Callable[..., Any]] = {}
 _WHOLE = {math.floor, math.ceil, math.trunc, math.gcd, math.lcm, math.factorial, math.comb, math.perm, math.isqrt}
 _TRUTHS = {math.isnan, math.isinf, math.isfinite, math.isclose, cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose}
 _FLOATS_OF_COMPLEX = {cmath.phase}
-_OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
 
-
-UPDATED = "iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift".split()
 
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
@@ -52,6 +48,8 @@ class PythonCalls:
     """Python's builtins and `math` as seen by one capture."""
 
     def __init__(self, recorder: Recorder) -> None:
+        from weft.capture import _python_operators  # noqa: F401  # fills the table above
+
         self.recorder = recorder
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -66,6 +64,10 @@ class PythonCalls:
         if module in ("math", "cmath") and (any(map(is_traced, args))):
             return self._math(function, args, kwargs)
         return function(*args, **kwargs)
+
+    def print(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A call of `print`."""
+        _print(self, *args, **kwargs)
 
     def has_rule(self, function: Any) -> bool:
         return _hashable(function) and (function in PYTHON or getattr(function, "__module__", "") in ("math", "cmath"))
@@ -208,7 +210,7 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
 PYTHON[min], PYTHON[max] = _extreme(min, dim_min), _extreme(max, dim_max)
 
 
-def total(values: Any, start: Any) -> Any:
+def added(values: Any, start: Any) -> Any:
     """The sum of an array's elements as Python's numbers, one after the other."""
     return sum(values.tolist(), start)
 
@@ -222,7 +224,7 @@ def _sum(calls: PythonCalls, iterable: Any, /, start: Any = 0) -> Any:
         if iterable.kinds == [None] or len(iterable.kinds) > 1:
             return _sum(calls, iterable.array(), start)
         kind = type(iterable.kinds[0](0) + (start if not is_traced(start) else 0))
-        return calls.number(total, (iterable.array(), start), kind)
+        return calls.number(added, (iterable.array(), start), kind)
     if isinstance(iterable, Array):
         if len(iterable.spec.shape) == 1 and not is_traced(start):
             kind = (np.empty((), iterable.spec.dtype)[()] + start).dtype
@@ -263,7 +265,7 @@ def _conversion(kind: Any) -> Callable[..., Any]:
                 return calls.recorder.decide(x)
             x = calls.recorder.numpy.item(x) if not x.spec.shape else x
         if isinstance(x, Scalar) and x.kind in (int, bool) and kind is bool and x.hint is not None:
-            return x != 0 if x.kind is int else x
+            return operator.ne(x, 0) if x.kind is int else x
         return calls.number(kind, (x, *rest), kind)
 
     return handler
@@ -354,8 +356,8 @@ def _hasattr(calls: PythonCalls, x: Any, name: str) -> bool:
 
 @python(filter)
 def _filter(calls: PythonCalls, function: Any, iterable: Any) -> Any:
-    keep = (lambda item: item) if function is None else (lambda item: calls.recorder.run(function, (item,), {}))
-    return iter([item for item in iterable if keep(item)])
+    run = calls.recorder.run
+    return iter([item for item in iterable if (item if function is None else run(function, (item,), {}))])
 
 
 @python(isinstance)
@@ -432,56 +434,6 @@ def _reduce(calls: PythonCalls, function: Any, iterable: Any, *initial: Any) -> 
 
 @python(print)
 def _print(calls: PythonCalls, *args: Any, **kwargs: Any) -> None:
-    calls.recorder.create(print, args, kwargs, None)
+    from weft.capture._text import captured_print
 
-
-for _function in (str, repr, format):
-
-    def _as_text(calls: Any, *args: Any, _target: Any = _function) -> Any:
-        return calls.recorder.wrap(calls.recorder.create(_target, args, {}, str), str)
-
-    PYTHON[_function] = _as_text
-
-
-for _function in _OPERATORS:
-
-    def _operator(calls: Any, *args: Any, _target: Any = _function) -> Any:
-        if _target is operator.getitem:
-            return calls.recorder.run_getitem(*args)
-        return _target(*args)
-
-    PYTHON.setdefault(_function, _operator)
-
-
-@python(operator.setitem)
-def _setitem(calls: PythonCalls, target: Any, key: Any, value: Any) -> None:
-    target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
-    if not isinstance(target, Traced):
-        calls.recorder.change_object(target, "operator.setitem")
-    target[key] = value
-
-
-for _name in UPDATED:
-
-    def _update(calls: Any, target: Any, value: Any, _target: Any = getattr(operator, _name)) -> Any:  # noqa: B008  # bound at once
-        target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
-        return _target(target, value)
-
-    PYTHON[getattr(operator, _name)] = _update
-
-
-for _function in (operator.is_, operator.is_not):
-
-    def _identity(calls: Any, a: Any, b: Any, _target: Any = _function) -> Any:
-        return _target(a, b)
-
-    PYTHON[_function] = _identity
-
-
-for _name, _function in vars(np.ndarray).items():
-    if callable(_function) and type(_function) is not type:  # `np.ndarray.sort(x)` means `x.sort()`
-
-        def _method(calls: Any, array: Any, *args: Any, _named: str = _name, **kwargs: Any) -> Any:
-            return getattr(array, _named)(*args, **kwargs)
-
-        PYTHON.setdefault(_function, _method)
+    captured_print(calls.recorder, args, kwargs)

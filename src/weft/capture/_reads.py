@@ -93,6 +93,25 @@ def snapshot(value: Any) -> Any:
     return ("same", value)
 
 
+class Shown(str):
+    """A text that is shown as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def snapshot_value(was: Any) -> Any:
+    """What a snapshot was taken of, to be shown in a message."""
+    kind = was[0]
+    if kind == "data":
+        return Shown(was[2]) if isinstance(was[2], str) and was[1] is not str else was[2]
+    if kind == "items":
+        return was[1](map(snapshot_value, was[2])) if was[1] in (list, tuple) else Shown(f"a {was[1].__name__}")
+    if kind == "dict":
+        return {key: snapshot_value(held) for key, held in was[1]}
+    return set(was[1]) if kind == "set" else was[1]
+
+
 def unchanged(value: Any, was: Any) -> bool:
     """Whether a value still is what a snapshot says."""
     kind = was[0]

@@ -108,7 +108,7 @@ class Recorder(Running, Memory, Refusals):
         node_args = tuple([self.arg(a) for a in args])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
         node = graph.create_node("call_function", target, node_args, node_kwargs, name)
-        if isinstance(type_, type):
+        if isinstance(type_, type) or target is getattr:  # of the shape of an array, for a size
             self.computed[node] = node_args  # dead nodes forget them, and guards may need them
         node._position = self.position(sys._getframe(1))
         node._meta = {"type": type_}
@@ -124,7 +124,7 @@ class Recorder(Running, Memory, Refusals):
             return value
         if isinstance(value, Traced):
             return value.node
-        if kind is list and self.lists.grown and id(value) in self.lists.grown:
+        if self.lists.grown and self.lists.get(value) is not None:
             return self.lists.grown[id(value)].handle.node
         if kind is tuple or kind is list:
             parts = [self.arg(part) for part in value]

@@ -40,11 +40,9 @@ class Refusals:
 
     def truth(self: Any, value: Any) -> Any:
         """A traced value as a truth value."""
-        if isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_):
-            return value
-        return (
-            self.python.call(bool, (value,), {}) if not isinstance(value, Opaque) else self.opaque(bool, (value,), {})
-        )
+        known = isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_)
+        # A branch takes the truth of whatever it is given.
+        return value if known or isinstance(value, Opaque) else self.python.call(bool, (value,), {})
 
     def negation(self: Any, value: Any) -> Any:
         """`not value`."""

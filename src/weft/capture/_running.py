@@ -72,8 +72,7 @@ class Running(SizeNodes):
         if isinstance(function, functools.partial):
             return self.run(function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if function is print:
-            self.create(print, args, kwargs, None)
-            return None
+            return self.python.print(args, kwargs)
         if self.python.has_rule(function):
             return self.python.call(function, args, kwargs)
         if isinstance(function, Module):
@@ -122,7 +121,7 @@ class Running(SizeNodes):
         return self._deeper(self.bind(function), args, kwargs)
 
     def run_op(self: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of an op on plain values: an array that it makes, or a number that it draws, is a new one each time."""
+        """A call of an op on plain values: an array that it makes or a number that it draws is new each time."""
         if op.draws(args, kwargs):
             return self.call_op(op, args, kwargs)
         result = op(*args, **kwargs)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._values import is_traced
+from weft.graph._effects import has_side_effect
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -29,7 +31,24 @@ def captured_percent(recorder: Recorder, text: Any, values: Any) -> Any:
 
 def percent(text: str, values: Any) -> str:
     """`text % values`."""
-    return text % values
+    return str(text % values)
+
+
+@has_side_effect
+def print_error(*values: Any, **how: Any) -> None:
+    """`print(..., file=sys.stderr)`."""
+    print(*values, file=sys.stderr, **how)  # noqa: T201  # as the program does
+
+
+def captured_print(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """A call of `print`: in the graph it writes to what is standard output, or error, when it runs."""
+    file = kwargs.get("file")
+    if file is not None and file is not sys.stdout and file is not sys.stderr:
+        recorder.refuse(
+            f"print(..., file=...) into a {type(file).__name__}", help="return the text, and write it outside"
+        )
+    how = {key: value for key, value in kwargs.items() if key != "file"}
+    recorder.create(print_error if file is not None and file is sys.stderr else print, args, how, None)
 
 
 def _template(parts: tuple[Any, ...], values: list[Any]) -> str:

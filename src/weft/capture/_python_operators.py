@@ -1,0 +1,68 @@
+"""The functions of `operator`, `str` and its kin, and methods called on their class, where an argument is traced."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from weft.capture._python_calls import PYTHON, PythonCalls, python
+from weft.capture._values import Traced
+from weft.ops._op import op_of
+
+_OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
+_UPDATES = "iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift".split()
+
+for _function in (str, repr, format):
+
+    def _as_text(calls: Any, *args: Any, _target: Any = _function) -> Any:
+        return calls.recorder.wrap(calls.recorder.create(_target, args, {}, str), str)
+
+    PYTHON[_function] = _as_text
+
+
+for _function in _OPERATORS:
+
+    def _operator(calls: Any, *args: Any, _target: Any = _function) -> Any:
+        if _target is operator.getitem:
+            return calls.recorder.run_getitem(*args)
+        return _target(*args)
+
+    PYTHON.setdefault(_function, _operator)
+
+
+@python(operator.setitem)
+def _setitem(calls: PythonCalls, target: Any, key: Any, value: Any) -> None:
+    target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
+    if not isinstance(target, Traced):
+        calls.recorder.change_object(target, "operator.setitem")
+    target[key] = value
+
+
+for _name in _UPDATES:
+
+    def _update(calls: Any, target: Any, value: Any, _target: Any = getattr(operator, _name)) -> Any:  # noqa: B008  # bound at once
+        target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
+        return _target(target, value)
+
+    PYTHON[getattr(operator, _name)] = _update
+
+
+@python(operator.is_)
+def _is(calls: PythonCalls, a: Any, b: Any) -> bool:
+    return a is b
+
+
+@python(operator.is_not)
+def _is_not(calls: PythonCalls, a: Any, b: Any) -> bool:
+    return a is not b
+
+
+for _name, _function in vars(np.ndarray).items():
+    if callable(_function) and type(_function) is not type:  # `np.ndarray.sort(x)` means `x.sort()`
+
+        def _method(calls: Any, array: Any, *args: Any, _named: str = _name, **kwargs: Any) -> Any:
+            return getattr(array, _named)(*args, **kwargs)
+
+        PYTHON.setdefault(_function, _method)

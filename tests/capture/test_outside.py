@@ -1,0 +1,204 @@
+"""What a program did not make is not changed behind its back, and what answers anew at each call is not asked once."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+STORE: dict[str, Any] = {"inner": {"a": 1}, "list": [1, 2]}
+SEEN: list[Any] = []
+
+
+class Holder:
+    """An object that was there before."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+
+HOLDER = Holder()
+X = np.array([1.0, 2.0])
+
+
+def through_a_variable(x):
+    store = STORE
+    store["last"] = x.sum()
+    return x
+
+
+def through_an_item(x):
+    inner = STORE["inner"]
+    inner["a"] = 2
+    return x
+
+
+def through_a_loop(x):
+    for value in STORE.values():
+        if isinstance(value, list):
+            value.append(3)
+    return x
+
+
+def through_an_attribute(x):
+    items = HOLDER.items
+    items.append(1)
+    return x
+
+
+def through_a_call(x):
+    found = _seen()
+    found.append(x.max())
+    return x
+
+
+def _seen():
+    return SEEN
+
+
+def of_an_argument(x, log):
+    mine = log
+    mine.append(x.max())
+    return x
+
+
+@pytest.mark.parametrize(
+    "program", [through_a_variable, through_an_item, through_a_loop, through_an_attribute, through_a_call]
+)
+def test_containers_from_outside_are_not_changed(program: Any) -> None:
+    before = repr((STORE, SEEN, HOLDER.items))
+    with pytest.raises(CaptureError, match="that the program did not make itself"):
+        weft.compile(program)(X.copy())
+    assert repr((STORE, SEEN, HOLDER.items)) == before
+
+
+def test_an_argument_under_another_name_is_not_changed() -> None:
+    log: list[Any] = []
+    with pytest.raises(CaptureError, match="that the program did not make itself"):
+        weft.compile(of_an_argument)(X.copy(), log)
+    assert log == []
+
+
+def own_containers(x):
+    def fresh():
+        return [x[0]]
+
+    items = fresh()
+    other = items
+    other.append(x[1])
+    table = {"items": items}
+    inner = table["items"]
+    inner.append(x.sum())
+    holder = Holder()
+    mine = holder.items
+    mine.append(len(items))
+    return items, holder.items
+
+
+def test_containers_of_the_program_may_be_changed_under_any_name() -> None:
+    compiled = weft.compile(own_containers)
+    for x in (X, X * 3):
+        assert repr(compiled(x)) == repr(own_containers(x))
+    assert compiled.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (time.time, "time.time"),
+        (time.perf_counter_ns, "time.perf_counter_ns"),
+        (lambda: time.sleep(0), "time.sleep"),
+        (random.random, "random.random"),
+        (lambda: random.gauss(0, 1), "random.gauss"),
+        (lambda: dt.datetime.now(), "datetime.now"),
+        (lambda: dt.date.today(), "date.today"),
+        (lambda: os.urandom(2), "os.urandom"),
+        (lambda: secrets.token_hex(2), "secrets.token_hex"),
+        (lambda: open("/dev/null"), "open"),  # noqa: SIM115  # never opened
+        (lambda: np.load("/dev/null"), "np.load"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else "",
+)
+def test_what_answers_anew_is_refused(call: Any, name: str) -> None:
+    def program(x: Any) -> Any:
+        return x, call()
+
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(program)(X)
+    assert caught.value.message == f"{name}(): it would be called once, when the program is captured"
+    assert caught.value.help
+
+
+def test_nothing_is_saved_while_capturing(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+
+    def program(x: Any) -> Any:
+        np.save(path, x)
+        return x
+
+    with pytest.raises(CaptureError, match="save them outside"):
+        weft.compile(program)(X)
+    assert list(tmp_path.iterdir()) == []
+
+
+def seeded(x):
+    return x * random.Random(3).random()
+
+
+def test_a_generator_of_the_programs_own_gives_the_same_each_time() -> None:
+    compiled = weft.compile(seeded)
+    for x in (X, X + 1):
+        np.testing.assert_array_equal(compiled(x), seeded(x))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: len({int(v) for v in x}),
+        lambda x: {float(v): 1 for v in x},
+        lambda x: {1.0: "one"}[float(x[0])],
+        lambda x: frozenset([x[0]]),
+        lambda x: hash(x[0]),
+    ],
+)
+def test_traced_values_are_no_keys(program: Any) -> None:
+    with pytest.raises(CaptureError):
+        weft.compile(program)(X)
+
+
+def test_known_numbers_are_keys_under_a_guard() -> None:
+    compiled = weft.compile(lambda x, k: x * {1: 10.0, 2: 20.0}[k])
+    for k in (1, 2, 1):
+        np.testing.assert_array_equal(compiled(X, k), X * 10 * k)
+
+
+def climb(path):
+    total = 0.0
+    for i in range(len(path) - 1):
+        step = path[i + 1] - path[i]
+        if step > 0:
+            total = total + step**2
+    return total
+
+
+def test_a_number_becomes_a_tensor_in_a_branch() -> None:
+    compiled = weft.compile(climb)
+    for values in ([1.0, 3.0, 2.0, 6.0], [3.0, 2.0], [1.0]):
+        tensors = [weft.tensor(values, requires_grad=True) for _ in range(2)]
+        got, expected = compiled(tensors[0]), climb(tensors[1])
+        assert repr(got) == repr(expected)
+        if isinstance(expected, weft.Tensor):
+            got.backward()
+            expected.backward()
+            np.testing.assert_array_equal(tensors[0].grad.numpy(), tensors[1].grad.numpy())
+    assert compiled.cache_info() == (2, 1, 1), "it was not captured"
