@@ -78,7 +78,8 @@ VALUES = {
     ],
     "o": [
         "{V}[1:]", "{V}[:-1]", "{V}[::2]", "{V}[::-1]", "tail({V})", "{V}[: 1 + {k} % len({V})]", "{M}[{at M}]",
-        "{M}[:, 0]", "{M}[:, {at M[0]}]", "{M}.reshape(-1)", "{M}.ravel()", "{M}.T[0]", "{O}[{O} > {f}]", "np.diff({V})",
+        "{M}[:, 0]", "{M}[:, {at M[0]}]", "{M}.reshape(-1)", "{M}.ravel()", "{M}.T[0]", "{O}[{O} > {f}]",
+        "np.diff({V})",
         "{O} * 2.0", "np.concatenate(({V}, {O}))", "{V}[-2::-1]", "{V}[{k} % 3 :]", "{V}[:: 1 + {k} % 2]",
     ],
     "m": [
@@ -101,7 +102,8 @@ STATEMENTS = {
         "{V}[{at V}], {V}[{at V}] = {V}[{at V}], {V}[{at V}]",
     ],
     "slices": [
-        "{V}[1:] = {f}", "{O}[::2] += {f}", "{V}[:{k}] *= {f}", "{O}[{k}:] = {f}", "{V}[{k}:{k}] += {f}", "{O}[:] = {f}",
+        "{V}[1:] = {f}", "{O}[::2] += {f}", "{V}[:{k}] *= {f}", "{O}[{k}:] = {f}", "{V}[{k}:{k}] += {f}",
+        "{O}[:] = {f}",
         "{V}[:{K}] = {V}[:{K}] * 0.5", "{O}[::-1] = {O} * 0.5", "{V}[1:] = {W}[:-1]", "{V}[:-1] = {W}[1:] * 0.5",
         "{V}[::-1] = {W}", "{V}[:] = {v}", "{V}[...] = {W}", "{V}[1:] += {V}[:-1]", "{V}[{k} % 3:] -= {f}",
         "{V}[:] = {V}[::-1]", "{V}[:{index}] += {f}", "{V}[{index}:] = {V}[{index}:] + {f}",
@@ -243,7 +245,9 @@ class Writer:
 
     def alias(self, depth: int) -> None:
         kind = self.random.choice("vvvm")
-        both = {"v": ["{V}", "{V}, {W} = {W}, {V}", "{V} if {t} else {W}", "{V} if {t} else {W} * 2", "shift({V}, {f})"]}
+        both = {
+            "v": ["{V}", "{V}, {W} = {W}, {V}", "{V} if {t} else {W}", "{V} if {t} else {W} * 2", "shift({V}, {f})"]
+        }
         value = self.fill(self.random.choice(both.get(kind, ["{M}", "{M}.T.T", "{M}, {N} = {N}, {M}"])))
         if " = " in value:
             self.line(depth, value)
@@ -287,7 +291,9 @@ class Writer:
         """Go on with the names that all paths assign; where sloppy, with those of any."""
         left = [end for end in ends if end is not None]
         together: Any = set.union if self.sloppy else set.intersection
-        self.names = {kind: together(*(end[kind] for end in left)) if left else names for kind, names in self.names.items()}
+        self.names = {
+            kind: together(*(end[kind] for end in left)) if left else names for kind, names in self.names.items()
+        }
         self.jumped = not left
 
     def if_(self, depth: int) -> None:
@@ -304,9 +310,12 @@ class Writer:
         self.keep(ends)
 
     def while_(self, depth: int) -> None:
-        counter, limit = f"c{next(self.numbers)}", self.fill(self.random.choice(["min(n, 9)", "4", "len({V})", "min(k + 2, 9)", "12"]))
+        counter, limit = (
+            f"c{next(self.numbers)}",
+            self.fill(self.random.choice(["min(n, 9)", "4", "len({V})", "min(k + 2, 9)", "12"])),
+        )
         self.line(depth, f"{counter} = 0")
-        self.line(depth, f"while {counter} < {limit}{self.fill(' and {t}') if self.chance(0.4) else ''}:")
+        self.line(depth, f"while {counter} < {limit}{self.fill(' and ({t})') if self.chance(0.4) else ''}:")
         self.line(depth + 1, f"{counter} += 1")
         self.loop(depth, [], [counter])
 

@@ -76,7 +76,10 @@ def row_written(x):
     ("program", "message"),
     [
         (lambda x: [1, 2.5][int(x[0])], "a list of a number of type int and a number of type float, indexed by"),
-        (lambda x: [1, (2, 3)][int(x[0])], "a list of a number of type int and a tuple of 2, indexed by a traced value"),
+        (
+            lambda x: [1, (2, 3)][int(x[0])],
+            "a list of a number of type int and a tuple of 2, indexed by a traced value",
+        ),
         (lambda x: [x[0], 1.0][int(x[0])], "a list of a number of type float64 and a number of type float"),
         (lambda x: [np.sin, np.cos][int(x[0])](x), "a list of a ufunc, indexed by a traced value"),
         (lambda x: [2**70, 1][int(x[0])], "a list of a number of type int, indexed by a traced value"),

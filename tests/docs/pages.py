@@ -2,9 +2,10 @@
 
 A page's blocks run in order in one namespace. A `text` block right after a `python` block is what that block prints, to
 the letter; a Python block without one prints nothing. Blocks keep the page's line numbers, so a traceback, and a node's
-source line, point into the page. After a change, see what differs with:
+source line, point into the page. After a change, see what differs, then let the page say what is printed now:
 
     python tests/docs/pages.py README.md
+    python tests/docs/pages.py README.md --write
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import io
 import linecache
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +29,7 @@ class Block:
     line: int  # of the first line of code, counted from one
     code: str
     prints: str
+    stated: tuple[int, int] | None = None  # where the page says what it prints
 
 
 def blocks(text: str) -> list[Block]:
@@ -38,27 +41,43 @@ def blocks(text: str) -> list[Block]:
             continue
         after = fences[i + 1] if i + 1 < len(fences) else None
         stated = after is not None and after[1] == "text" and not text[fence.end() : after.start()].strip()
-        found.append(Block(text.count("\n", 0, fence.start(2)) + 1, fence[2], after[2] if after and stated else ""))
+        line = text.count("\n", 0, fence.start(2)) + 1
+        found.append(Block(line, fence[2], after[2], after.span(2)) if after and stated else Block(line, fence[2], ""))
     return found
 
 
 def run(text: str, name: str) -> list[str]:
     """Run a page; the differences between what it states and what it prints, one text a block."""
+    differences = []
+    for block, printed in _printed(text, name):
+        stated, real = _trimmed(block.prints), _trimmed(printed)
+        if stated != real:
+            found = difflib.unified_diff(stated, real, f"{name}:{block.line} says", "but prints", lineterm="", n=99)
+            differences.append("\n".join(found))
+    return differences
+
+
+def written(text: str, name: str) -> str:
+    """The page with what its blocks print now, where it states anything; once more where lines have moved."""
+    for block, printed in reversed(list(_printed(text, name))):
+        if block.stated is not None:
+            start, end = block.stated
+            text = text[:start] + "".join(f"{line}\n" for line in _trimmed(printed)) + text[end:]
+    return text
+
+
+def _printed(text: str, name: str) -> Iterator[tuple[Block, str]]:
+    """Each block of a page, and what it prints."""
     # Pages are not modules: this is how their lines are found by whoever shows source.
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     # The page is the program: functions it defines are found where they say they are.
     sys.modules["__main__"] = program = ModuleType("__main__")
-    differences = []
     for block in blocks(text):
         code = compile("\n" * (block.line - 1) + block.code, name, "exec")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(code, vars(program))
-        stated, real = _trimmed(block.prints), _trimmed(printed.getvalue())
-        if stated != real:
-            found = difflib.unified_diff(stated, real, f"{name}:{block.line} says", "but prints", lineterm="", n=99)
-            differences.append("\n".join(found))
-    return differences
+        yield block, printed.getvalue()
 
 
 def _trimmed(text: str) -> list[str]:
@@ -67,5 +86,8 @@ def _trimmed(text: str) -> list[str]:
 
 if __name__ == "__main__":
     page = Path(sys.argv[1])
-    found = run(page.read_text(encoding="utf-8"), page.name)
-    sys.exit("\n\n".join(found) or 0)
+    content = page.read_text(encoding="utf-8")
+    if "--write" in sys.argv:
+        page.write_text(written(content, page.name), encoding="utf-8")
+    else:
+        sys.exit("\n\n".join(run(content, page.name)) or 0)

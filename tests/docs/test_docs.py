@@ -38,8 +38,16 @@ def test_the_runner_sees_what_is_wrong(text: str, message: str | None, tmp_path:
     assert (message or "") in done.stderr
 
 
-def _run(page: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def test_a_page_can_be_brought_up_to_date(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```text\n2\n3\n```\n\n```python\nx = 1\n```\n", encoding="utf-8")
+    assert _run(page, tmp_path, "--write").returncode == 0
+    assert page.read_text(encoding="utf-8") == "```python\nprint(1)\n```\n\n```text\n1\n```\n\n```python\nx = 1\n```\n"
+    assert _run(page, tmp_path).returncode == 0
+
+
+def _run(page: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run a page in a process and a folder of its own: a page may declare ops and write files."""
-    command = [sys.executable, "-W", "error", str(RUNNER), str(page)]
+    command = [sys.executable, "-W", "error", str(RUNNER), str(page), *options]
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=120)

@@ -291,7 +291,9 @@ def test_sizes_without_hint() -> None:
     n, u, v = env.size("n", 3), env.fresh("u"), env.fresh("v")
     assert u != 0 and u != 1 and u > 1 and u and not u < 1
     assert u == v and u == n and v <= n and not u > v
-    assert env.guards == [] and [str(a) for a in env.assumed] == ["u != 0", "u != 1", "u == v", "u == n"]
+    noted = ["u != 0", "u != 1", "u > 1", "u != 0", "u >= 1", "u == v", "u == n", "v <= n", "u <= v"]
+    assert env.guards == [] and [str(a) for a in env.assumed] == noted
+    assert not env.proved("==", u, v)  # what is assumed of one path proves nothing on another
     with pytest.raises(UnknownShape, match="the size w is known only when it runs"):
         int(env.fresh("w"))
     assert env.fresh("k") > 3 and not env.fresh("k") < 10 and not env.fresh("k") <= 100

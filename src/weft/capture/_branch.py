@@ -23,7 +23,7 @@ from weft.capture._merge import (
 )
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
-from weft.capture._sharing import may_be, tie
+from weft.capture._sharing import levels, may_be, tie
 from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
@@ -31,6 +31,8 @@ from weft.graph._control import cond, fail
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
+
+_MOST_CHOICES = 4  # choices between choices: every read and write of one is as many branches, and more for each step
 
 
 class PathEnded(BaseException):
@@ -212,7 +214,7 @@ class Join:
         except Disagreement as how:
             self._disagree(name, str(how), branch)
         if isinstance(a, Array) and isinstance(b, Array) and None not in joined.spec.shape:  # type: ignore[union-attr]  # arrays have one
-            if self.recorder.is_outer(a) and self.recorder.is_outer(b):
+            if self.recorder.is_outer(a) and self.recorder.is_outer(b) and levels(a.buffer, b.buffer) < _MOST_CHOICES:
                 return self.recorder.choice(branch.test, a, b)
         return self._slot(name, joined, (a, b))
 

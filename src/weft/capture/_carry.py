@@ -293,7 +293,8 @@ class Carry:
                 if source in region.entered and (symbol in written or source in written):
                     self._shared(slot.name, source.name)
             if symbol in written:
-                clash = next((s for s in slots if s is not slot and not sources.keys().isdisjoint(may_be(s.source))), None)
+                others = (s for s in slots if s is not slot)
+                clash = next((s for s in others if not sources.keys().isdisjoint(may_be(s.source))), None)
                 if clash is not None:
                     self._shared(slot.name, clash.name)
             for final in may_be(slot.final.buffer if isinstance(slot.final, Array) else None):

@@ -35,7 +35,7 @@ def written_slots(slots: list[Slot], body: Region) -> list[Slot]:
 
 
 def cycles(slots: list[Slot], body: Region) -> dict[int, list[Slot]]:
-    """For each written slot, by id, the slots its array goes through from iteration to iteration; {} where it is lost."""
+    """For each written slot, by id, the slots its array goes through from one iteration to the next; {} if unknown."""
     # Only whole arrays can be given back: what goes round must not be a part of one, nor one or another.
     whole = [s for s in slots if isinstance(s.symbol, Array) and s.source is not None and not s.init.path]
     holders = {s.symbol.buffer: s for s in whole if list(may_be(s.source)) == [s.source]}

@@ -325,7 +325,8 @@ class Hooks(PlainHooks):
             return grown[key]
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
-            return operator.getitem(value, key) if grid is None else grid
+            plain: Any = value
+            return plain[key] if grid is None else grid
         return self.recorder.run_getitem(value, key)
 
     def setitem(self, target: Any, key: Any, value: Any) -> None:

@@ -62,6 +62,7 @@ class Loop:
         self.watched: Watched | None = None
         self.restart = False
         self.steps = 0
+        self.facts: Any = None  # what was known of sizes when this pass began
         self.failure: Any = None  # what kept the loop from being captured
         self.remembered: Remembered | None = None
         self.outside: Remembered | None = None  # the loop around it
@@ -98,6 +99,7 @@ class Loop:
             values = (*self.values, *self.watched.start)
             self.carry = self.carry_class(self.recorder, site, values, self.remembered)
         self.restart = False
+        self.facts = self.recorder.sizes.mark()
         self.lists = self.recorder.lists.state()
         self.head = Region(self.recorder.region, virtual=True)
         self._open(self.head)
@@ -146,6 +148,14 @@ class Loop:
 
     def leave(self, values: tuple[Any, ...], stop: Any) -> None:
         """The variables as an iteration leaves them, and whether it broke out of the loop."""
+        try:
+            self._leave(values, stop)
+        finally:
+            if self.facts is not None:
+                self.recorder.sizes.forget(self.facts)  # what holds in the body need not after it: it may never run
+                self.facts = None
+
+    def _leave(self, values: tuple[Any, ...], stop: Any) -> None:
         if self.active and not self.capturing:
             return  # given up: the loop starts over
         if not self.active:

@@ -36,6 +36,11 @@ def may_be(buffer: Buffer | None) -> dict[Buffer, None]:
     return found
 
 
+def levels(*buffers: Buffer) -> int:
+    """How many choices between arrays lead to one of these, at most."""
+    return max(0 if b.choice is None else 1 + levels(*(array.buffer for array in b.choice[1:])) for b in buffers)
+
+
 def tie(made: Buffer, known: list[Buffer], unless: Any = None) -> None:
     """Note that a buffer held by value may be one of others; not where `unless` is true."""
     made.maybe = tuple(dict.fromkeys(buffer.name for buffer in known))

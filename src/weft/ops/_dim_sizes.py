@@ -127,6 +127,19 @@ class Sizes(Knowledge):
         """Take a relation for given, without noting it: a counter lies in its range, for instance."""
         self.learn(relation, left, right)
 
+    def mark(self) -> tuple[Any, ...]:
+        """What is known now, for `forget`."""
+        known = (self._solved, self._facts, self._zero, self._nonzero, self._low, self._high)
+        return (*map(dict, known), len(self.guards))
+
+    def forget(self, mark: tuple[Any, ...]) -> None:
+        """Go back to what was known at a mark, except for what guards noted since make sure of."""
+        *known, count = mark
+        self._solved, self._facts, self._zero, self._nonzero, self._low, self._high = map(dict, known)
+        self._answers.clear()
+        for guard in self.guards[count:]:
+            self.learn(guard.relation if guard.outcome else _OPPOSITE[guard.relation], guard.left, guard.right)
+
     def concrete(self, dim: Dim) -> int:
         """The number that a size is, by its hint where it may vary."""
         settled = self.resolve(dim)

@@ -1,0 +1,188 @@
+"""Arrays that may be one another, depending on the way a program takes, are never held apart without notice."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+
+def one_of_two_written(a, b, s, n):
+    x = a
+    if s > 0:
+        x = a[::1]
+    x[n % 3] += 3.0
+    return x
+
+
+def read_through_a_choice(a, b, s, n):
+    x = a if s > 0 else b
+    for _ in range(n):
+        b[0] += 1
+        s += x[0]
+        x = x * 2
+    return x, s
+
+
+def written_through_a_choice(a, b, s, n):
+    x = a if s > 0 else b
+    for _ in range(n):
+        x[0] += 1
+        x = x * 2
+    return x
+
+
+def view_left_by_a_loop(a, b, s, n):
+    x = b
+    for i in range(n):
+        x = a[i % 3 :]
+    x[0] = 5.0
+
+
+def shorter_and_shorter(a, b, s, n):
+    x = a
+    while x[0] < s:
+        x = x[1:]
+    x[0] = 5.0
+
+
+def views_exchanged(a, b, s, n):
+    x, y = a[1:], b[1:]
+    for _ in range(n):
+        x[0] += 1
+        x, y = y, x
+
+
+def chosen_in_the_loop(a, b, s, n):
+    x = a
+    for i in range(n):
+        x = x if a[i % 3] > s else b
+        b[0] += 1
+        s += x[0]
+    return s
+
+
+def chosen_and_left(a, b, s, n):
+    for i in range(12):
+        x = a if b[i % 3] > s else b
+        x[0] += 1
+    x[1] = 9.0
+
+
+def chosen_twice(a, b, s, n):
+    x = a if s > 0 else b
+    if b[1] > s:
+        x = x[::-1]
+    else:
+        x = x * 2
+    a[0] = 8.0
+    return x[-1]
+
+
+def written_after_no_steps(a, b, s, n):
+    for _ in range(n):
+        a = a * 0.5
+    a[0] = 7.0
+    return a
+
+
+def items_written_meanwhile(a, b, s, n):
+    for x, y in zip(a, a, strict=True):
+        a[-1] = a[0] + s
+        b[0] = x + y
+
+
+PROGRAMS = [
+    one_of_two_written, read_through_a_choice, written_through_a_choice, view_left_by_a_loop, shorter_and_shorter,
+    views_exchanged, chosen_in_the_loop, chosen_and_left, chosen_twice, written_after_no_steps, items_written_meanwhile,
+]  # fmt: skip
+REASONS = ("which is", "share memory", "that array or another", "changes what x is")
+
+
+def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, str | None]:
+    """The result of a call, or why it was refused."""
+    try:
+        return function(*args), None
+    except CaptureError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize("dynamic", [None, False])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_as_plain_or_refused(program: Callable[..., Any], dynamic: bool | None) -> None:
+    compiled = weft.compile(program, dynamic=dynamic)
+    ran = 0
+    for size, s, n in [(6, 0.5, 3), (4, -1.0, 5), (5, 2.0, 0), (6, 0.1, 1)]:
+        args = (np.linspace(-1, 4, size), np.linspace(2, -1, size), s, n)
+        one, other = copy.deepcopy(args), copy.deepcopy(args)
+        got, refusal = outcome(compiled, one)
+        if refusal is not None:
+            assert any(reason in refusal for reason in REASONS), refusal
+            continue
+        ran += 1
+        expected = program(*other)
+        for x, y in zip((*one, got), (*other, expected), strict=True):
+            for p, q in zip(x, y, strict=True) if isinstance(x, tuple) else [(x, y)]:
+                np.testing.assert_array_equal(p, q)
+    assert ran or program in (views_exchanged, written_through_a_choice, shorter_and_shorter)
+
+
+DERIVED = [
+    "abs(k) > 3", "3 <= abs(k)", "k**2 > 3", "k // m > 1", "k % m > 1", "(k & m) > 1", "(k ^ m) > 2", "(k >> 1) > 1",
+    "~k > 1", "int(k / m) > 1", "round(k / 2) > 1", "(k > 1) == (m > 1)", "abs(k - m) > 2", "divmod(k, m)[0] > 1",
+    "max(k, -k) > 3", "abs(k)", "k * m > 3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", DERIVED)
+def test_branches_on_integers_computed_from_arguments(text: str, tmp_path: Any) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(f"def program(k, m):\n    if {text}:\n        return 1\n    return 0\n")
+    space: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    compiled = weft.compile(space["program"])
+    for k, m in [(2, 3), (5, 2), (-4, 3), (0, 1), (-1, 7), (3, 3), (7, -2), (9, 2)]:
+        assert compiled(k, m) == space["program"](k, m), (k, m)
+
+
+def test_what_holds_inside_a_loop_need_not_hold_after_it() -> None:
+    def program(a: Any, n: int) -> Any:
+        for i in range(n):
+            a[i % 3] += 1
+        return 1 if n > 0 else 0
+
+    compiled = weft.compile(program)
+    assert [compiled(np.zeros(3), n) for n in (3, 0, 5, -1)] == [1, 0, 1, 0]
+
+
+def test_a_number_needed_inside_a_branch_is_guarded() -> None:
+    def program(a: Any, k: int) -> Any:
+        if a[0] > 0:
+            return {0: 1.5, 1: 2.5, 2: 3.5}[abs(k)]
+        return 0.0
+
+    compiled = weft.compile(program)
+    for first in (1.0, -1.0):
+        for k in (2, -1, 0, 1):
+            assert compiled(np.array([first]), k) == program(np.array([first]), k)
+
+
+def test_a_path_that_reads_what_has_no_value_is_only_that_path() -> None:
+    def program(a: Any, n: int) -> Any:
+        if n > 1:
+            p = a * 2
+        if a[0] > 0:
+            return p
+        return a
+
+    compiled = weft.compile(program)
+    np.testing.assert_array_equal(compiled(np.array([-1.0]), 0), [-1.0])
+    np.testing.assert_array_equal(compiled(np.array([1.0]), 2), [2.0])
+    with pytest.raises(UnboundLocalError, match="'p'"):
+        compiled(np.array([1.0]), 0)
