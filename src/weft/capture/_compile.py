@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from weft._where import warn_user
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.errors import CaptureError, TraceError, WeftError
@@ -157,19 +158,21 @@ class CompiledFunction:
         """Run the function itself: what the capture met, the call meets too."""
         why = "arrays that share memory" if error is None else f"{type(error).__name__}: {error}"
         self._ran_plainly[why] += 1
-        return self._plain(*args, **kwargs)
+        result = self._plain(*args, **kwargs)
+        if error is not None and self._ran_plainly[why] == 1:
+            warn_user(f"{self._plain.__name__} was not captured and ran as plain Python: {why}")
+        return result
 
     def _capture(self, args: list[Any], kwargs: dict[str, Any]) -> Entry:
         ladder = {None: (True, False), True: (True,), False: (False, True)}[self._dynamic]
-        first: TraceError | None = None
+        met: list[Exception] = []
         for dynamic in ladder:
             try:
                 captured = capture(self._plain, tuple(args), kwargs, branches=True, dynamic=dynamic, numbers=dynamic)
                 return Entry(captured, not dynamic)
-            except TraceError as error:
-                first = first or error
-        assert first is not None
-        raise first
+            except Exception as error:  # whatever it is, the other way may do without
+                met.append(error)
+        raise next((error for error in met if not isinstance(error, TraceError)), met[0])
 
     # What was captured
 

@@ -105,7 +105,7 @@ class Running(SizeNodes):
         self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         if is_wrapped(function):
-            return self.wrapped(function, args, kwargs) if traced_in(args, kwargs) else function(*args, **kwargs)
+            return self.wrapped(function, args, kwargs)  # also where nothing traced is given: each call runs it anew
         if function is tensor:
             from weft.capture._tensor_values import make_tensor
 
