@@ -92,6 +92,12 @@ def written_after_no_steps(a, b, s, n):
     return a
 
 
+def exchanged_so_many_times(a, b, s, n):
+    for _ in range(n - 3):
+        a += 1
+        a, b = b, a
+
+
 def items_written_meanwhile(a, b, s, n):
     for x, y in zip(a, a, strict=True):
         a[-1] = a[0] + s
@@ -101,6 +107,7 @@ def items_written_meanwhile(a, b, s, n):
 PROGRAMS = [
     one_of_two_written, read_through_a_choice, written_through_a_choice, view_left_by_a_loop, shorter_and_shorter,
     views_exchanged, chosen_in_the_loop, chosen_and_left, chosen_twice, written_after_no_steps, items_written_meanwhile,
+    exchanged_so_many_times,
 ]  # fmt: skip
 REASONS = ("which is", "share memory", "that array or another", "changes what x is")
 

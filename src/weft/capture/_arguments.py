@@ -12,7 +12,7 @@ import numpy as np
 from weft import pytree
 from weft._module import Module
 from weft.autograd import Tensor
-from weft.capture._opaque import Opaque
+from weft.capture._opaque import Opaque, is_traceable
 from weft.capture._region import Buffer
 from weft.capture._values import Scalar
 from weft.errors import TraceError
@@ -148,9 +148,10 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
 
     value = leaf.value
     if isinstance(value, (np.ndarray, Tensor, Spec)):
-        if not isinstance(value, Spec) and value.dtype.kind not in "biufc":
-            return
         leaf.node = _placeholder(recorder, label)
+        if not isinstance(value, Spec) and not is_traceable(value):
+            leaf.traced = Opaque(recorder, leaf.node)
+            return
         spec = Spec(_sizes(recorder, leaf.node, label, value.shape, dynamic), value.dtype)
         leaf.node.meta["type"] = spec
         buffer = Buffer(spec, label, leaf.node, layout=layout_of(value, label))

@@ -16,6 +16,7 @@ import numpy as np
 from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._captured import Captured
+from weft.capture._opaque import Opaque, is_traceable
 from weft.capture._reads import snapshot, snapshot_value, unchanged
 from weft.graph import Node
 from weft.ops._dim import Dim
@@ -138,6 +139,8 @@ class Guards:
             if type(value) not in (np.ndarray, Tensor):
                 kind = self.bound(type(value), "kind")
             self._class(text, label, value, kind)
+            if not is_traceable(value):
+                return
             dtype, ndim = self.bound(value.dtype, "dtype"), value.ndim
             self._compare(
                 f"({text}.dtype is {dtype} or {text}.dtype == {dtype})",
@@ -308,6 +311,8 @@ class Guards:
             if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor))
         ]
         for value, traced in self.captured.recorder.constants.values():
+            if isinstance(traced, Opaque):
+                continue
             node = traced.buffer.target
             label = f"an array from outside ({node.name})"
             made.append(self._memory(node, value, self.bound(value, "array"), label, outside=True))

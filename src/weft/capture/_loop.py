@@ -151,9 +151,13 @@ class Loop:
         try:
             self._leave(values, stop)
         finally:
-            if self.facts is not None:
-                self.recorder.sizes.forget(self.facts)  # what holds in the body need not after it: it may never run
-                self.facts = None
+            self._forget()
+
+    def _forget(self) -> None:
+        """What is known of sizes in the body, such as that it runs, need not hold outside."""
+        if self.facts is not None:
+            self.recorder.sizes.forget(self.facts)
+            self.facts = None
 
     def _leave(self, values: tuple[Any, ...], stop: Any) -> None:
         if self.active and not self.capturing:
@@ -245,7 +249,9 @@ class Loop:
         if self.body.failed is not None:
             return []
         with self.recorder.within(self.body):
-            return self.carry.finish(values, self.head, self.body)
+            slots = self.carry.finish(values, self.head, self.body)
+        self._forget()
+        return slots
 
     def _record(
         self,

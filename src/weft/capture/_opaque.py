@@ -9,11 +9,17 @@ import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.capture._values import Traced
 from weft.graph import Node
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
+
+
+NUMERIC = "biufc"
+"""The kinds of dtypes that operations are known of."""
 
 
 class Opaque(Traced):
@@ -124,3 +130,8 @@ def is_opaque(value: Any) -> bool:
     if kind is dict:
         return any(map(is_opaque, value.values()))
     return kind is slice and is_opaque((value.start, value.stop, value.step))
+
+
+def is_traceable(value: Any) -> bool:
+    """Whether an array or a Tensor does what is known of arrays of numbers; texts, records and np.matrix do not."""
+    return value.dtype.kind in NUMERIC and (not isinstance(value, np.ndarray) or type(value) in (np.ndarray, np.memmap))

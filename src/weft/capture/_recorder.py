@@ -19,7 +19,7 @@ from weft.capture._iterables import Collected
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._lists import GrownList, Lists
 from weft.capture._memory import Memory, is_tensor
-from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
@@ -154,7 +154,7 @@ class Recorder(Running, Memory, Refusals):
 
     def wrap(self, node: Node, type_: Any, *, array: bool = False, tensor: bool = False) -> Any:
         """The traced value of a node of this type: a scalar, an array in a buffer of its own, a container of them."""
-        if isinstance(type_, Spec):
+        if isinstance(type_, Spec) and type_.dtype.kind in NUMERIC:
             self.bind_sizes(node, type_)
             if not type_.shape and not array and not tensor:
                 return Scalar(self, type_.dtype, node)
@@ -181,7 +181,7 @@ class Recorder(Running, Memory, Refusals):
 
         return TensorArray
 
-    def constant(self, value: Any) -> Array:
+    def constant(self, value: Any) -> Any:
         """The traced value of an array the program closes over; the graph reads the array itself, not a copy."""
         known = self.constants.get(id(value))
         if known is None:
@@ -189,14 +189,17 @@ class Recorder(Running, Memory, Refusals):
             path = self.constant_path(value)
             node = graph.create_node("get_attr", path, (), {})
             node._position = self.position()
-            spec = Spec(value.shape, value.dtype)
-            node._meta = {"type": spec}
-            buffer = Buffer(spec, path, node, layout=layout_of(value, path))
-            self.root.make(buffer, node)
-            made = self.array_class(isinstance(value, Tensor))(self, buffer, (), spec)
-            known = self.constants[id(value)] = (value, made)
-        found: Array = known[1]
-        return found
+            known = self.constants[id(value)] = (value, self._constant(value, path, node))
+        return known[1]
+
+    def _constant(self, value: Any, path: str, node: Node) -> Array | Opaque:
+        if not is_traceable(value):
+            return Opaque(self, node)
+        spec = Spec(value.shape, value.dtype)
+        node._meta = {"type": spec}
+        buffer = Buffer(spec, path, node, layout=layout_of(value, path))
+        self.root.make(buffer, node)
+        return self.array_class(isinstance(value, Tensor))(self, buffer, (), spec)
 
     def constant_path(self, value: Any) -> str:
         """The name by which the graph reads an array: its own in the module that is captured, else a new one."""
