@@ -107,7 +107,7 @@ def binned_statistic(x, edges):
 @program(
     arguments=lambda rng: (rng.integers(0, 3, 10), rng.integers(0, 3, 10), 3),
     others=[lambda rng: (np.array([0]), np.array([1]), 2), lambda rng: (np.arange(4), np.arange(4), 4)],
-    script=False,  # a comprehension that assigns a variable of the function stays Python's own: its length must be known
+    script=False,  # a comprehension that assigns a variable of the function must know its length
 )
 def confusion(truth, guess, n):
     """The table, accuracy, and each class's recall; a class that never occurs has none."""

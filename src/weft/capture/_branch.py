@@ -213,10 +213,15 @@ class Join:
             joined = join_types(self.recorder, first, second)
         except Disagreement as how:
             self._disagree(name, str(how), branch)
-        if isinstance(a, Array) and isinstance(b, Array) and None not in joined.spec.shape:  # type: ignore[union-attr]  # arrays have one
-            if self.recorder.is_outer(a) and self.recorder.is_outer(b) and levels(a.buffer, b.buffer) < _MOST_CHOICES:
-                return self.recorder.choice(branch.test, a, b)
+        if isinstance(a, Array) and isinstance(b, Array) and self._may_choose(a, b, joined):
+            return self.recorder.choice(branch.test, a, b)
         return self._slot(name, joined, (a, b))
+
+    def _may_choose(self, a: Array, b: Array, joined: Type) -> bool:
+        """Whether what a variable is can stay open: one array of the region around or another of the same sizes."""
+        if joined.spec is None or None in joined.spec.shape or levels(a.buffer, b.buffer) >= _MOST_CHOICES:
+            return False
+        return all(map(self.recorder.is_outer, (a, b)))
 
     def _only(self, name: str, value: Any, side: int) -> Any:
         """The value of the one side that goes on."""

@@ -48,6 +48,12 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
     call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
     if isinstance(call, types.FunctionType):
         return call, (function,)
+    if isinstance(function, (staticmethod, classmethod)):
+        kind = type(function).__name__
+        raise CaptureError(
+            f"{function.__func__.__qualname__} is a {kind} already: the method itself is captured",
+            help=f"write the decorators the other way round, @{kind} first",
+        )
     raise CaptureError(
         f"{function!r} is no Python function: there is no source to capture",
         help="write a function that calls it",

@@ -50,7 +50,7 @@ def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
         raise
     except Exception:  # arrays of different shapes
         _refuse(recorder, name, values)
-    if stacked.spec.dtype.hasobject:
+    if not isinstance(stacked, Array) or stacked.spec.dtype.hasobject:  # integers that no dtype holds
         _refuse(recorder, name, values)
     made = recorder.getitem(stacked, key)
     if isinstance(kind, type):

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from weft._where import warn_user
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
+from weft.capture._listed import OtherArray, may_differ, repeatable
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
 from weft.ops._op import op_of
@@ -93,7 +94,7 @@ class CompiledFunction:
         """A function with the parameters of the compiled one, which tries each entry."""
         signature = inspect.signature(self._plain)
         parameters = list(signature.parameters.values())
-        space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self}
+        space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self, "__name__": __name__}
         shown = []
         for parameter in parameters:
             text = str(parameter.replace(annotation=parameter.empty, default=parameter.empty))
@@ -156,7 +157,7 @@ class CompiledFunction:
 
     def _plainly(self, args: list[Any], kwargs: dict[str, Any], error: Exception | None) -> Any:
         """Run the function itself: what the capture met, the call meets too."""
-        why = "arrays that share memory" if error is None else f"{type(error).__name__}: {error}"
+        why = "arrays that share memory" if error is None else _said(error)
         self._ran_plainly[why] += 1
         result = self._plain(*args, **kwargs)
         if error is not None and self._ran_plainly[why] == 1:
@@ -169,10 +170,25 @@ class CompiledFunction:
         for dynamic in ladder:
             try:
                 captured = capture(self._plain, tuple(args), kwargs, branches=True, dynamic=dynamic, numbers=dynamic)
-                return Entry(captured, not dynamic)
+                entry = Entry(captured, not dynamic)
+                if may_differ(entry.graph) and repeatable(entry.graph):
+                    entry.run = self._or_plainly(entry.run)
+                return entry
             except Exception as error:  # whatever it is, the other way may do without
                 met.append(error)
         raise next((error for error in met if not isinstance(error, TraceError)), met[0])
+
+    def _or_plainly(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """A run that the function itself takes over where an array of a list is not what the graph was captured for."""
+
+        def run_or_plainly(*values: Any) -> Any:
+            try:
+                return run(*values)
+            except OtherArray as error:
+                args, kwargs = _as_call(inspect.signature(self._plain).parameters.values(), values)
+                return self._plainly(args, kwargs, error)
+
+        return run_or_plainly
 
     # What was captured
 
@@ -216,6 +232,13 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"<compiled {self._plain.__qualname__}, {len(self._entries)} graphs>"
+
+
+def _said(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except TraceError:  # the program raised it, with a text of traced values
+        return type(error).__name__
 
 
 def _call_numpy(graph: Graph) -> None:
@@ -269,6 +292,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "numpy
     """
     if backend not in _BACKENDS:
         raise ValueError(f"compile: backend is one of {', '.join(_BACKENDS)}, got {backend!r}")
+    if dynamic not in (None, True, False):
+        raise ValueError(f"compile: dynamic is None, True or False, got {dynamic!r}")
     if function is None:
         return functools.partial(compile, backend=backend, dynamic=dynamic)
     if isinstance(function, CompiledFunction):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.autograd import _mode
+from weft.capture._values import Traced
 from weft.graph._effects import has_side_effect
 
 if TYPE_CHECKING:
@@ -77,22 +78,33 @@ class _Captured:
         return self.hooks.recorder.run(type(self.manager).__exit__, (self.manager, *exception), {})
 
 
+def _is_numpy(manager: Any) -> bool:
+    made_by = getattr(manager, "func", None)
+    return str(getattr(made_by, "__module__", "")).startswith("numpy")
+
+
 def captured_context(hooks: Hooks, manager: Any) -> Any:
     """What a `with` of a captured program enters."""
+    if isinstance(manager, Traced):
+        return _refuse(hooks, "a traced value")
     if isinstance(manager, np.errstate):
         return _ErrorState(hooks, manager)
     if isinstance(manager, _MODES):
         return _Recording(hooks, manager)
     if isinstance(manager, _PLAIN):
         return manager
-    if isinstance(manager, contextlib._GeneratorContextManager):
+    if isinstance(manager, contextlib._GeneratorContextManager) and not _is_numpy(manager):
         return manager  # made by a call of the program, which has captured its function
     module = str(getattr(type(manager), "__module__", ""))
     if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(
-        ("contextlib", "weft", "numpy")
+        ("contextlib", "weft", "numpy", "warnings")
     ):
         return _Captured(hooks, manager)
+    return _refuse(hooks, f"np.{manager.func.__name__}" if _is_numpy(manager) else f"a {type(manager).__name__}")
+
+
+def _refuse(hooks: Hooks, what: str) -> Any:
     return hooks.recorder.refuse(
-        f"`with` a {type(manager).__name__}: it would be entered once, when the program is captured",
+        f"`with` {what}: it would be entered once, when the program is captured",
         help="put it around the call of the captured function",
     )

@@ -37,8 +37,8 @@ def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
     else:
         node = _definition(code, lines)
         # Python files every text it is given under this one name: only the very same code will do.
-        if node is not None and code.co_filename == "<string>" and not _same_code(node, code):
-            node = None
+        if code.co_filename == "<string>" and (node is None or not _same_code(node, code)):
+            raise _missing(code, "its source is not available")
     if node is None or not _same_parameters(node, code) or not _same_extent(node, code):
         raise _missing(code, "its source has changed, or is not where its code says")
     return node, lines

@@ -39,7 +39,8 @@ def cycles(slots: list[Slot], body: Region) -> dict[int, list[Slot]]:
     # Only whole arrays can be given back: what goes round must not be a part of one, nor one or another.
     whole = [s for s in slots if isinstance(s.symbol, Array) and s.source is not None and not s.init.path]
     holders = {s.symbol.buffer: s for s in whole if list(may_be(s.source)) == [s.source]}
-    after = {id(s): holders.get(s.final.buffer) if isinstance(s.final, Array) and not s.final.path else None for s in slots}
+    ends = [(s, isinstance(s.final, Array) and not s.final.path) for s in slots]
+    after = {id(s): holders.get(s.final.buffer) if whole_array else None for s, whole_array in ends}
     found: dict[int, list[Slot]] = {}
     sources = [s.source for s in holders.values()]
     if len(set(map(id, sources))) != len(sources):
@@ -56,7 +57,9 @@ def cycles(slots: list[Slot], body: Region) -> dict[int, list[Slot]]:
     return found
 
 
-def give_back(recorder: Recorder, found: dict[int, list[Slot]], slots: list[Slot], values: dict[int, Any], trips: Any) -> None:
+def give_back(
+    recorder: Recorder, found: dict[int, list[Slot]], slots: list[Slot], values: dict[int, Any], trips: Any
+) -> None:
     """Write what each array holds after the loop into the arrays the variables started from."""
     new = {}
     for slot in slots:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._generators import Generated
+from weft.capture._listed import with_rows
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
 from weft.graph._looping import check_zipped, sequence, trip_count
@@ -239,6 +240,14 @@ class Collected(Items):
         if self.tree != LEAF:
             return self.recorder.numpy.function(np.stack, (self.arrays,), {"axis": 1})
         return self.arrays[0]
+
+    def listed(self, dtype: Any = None) -> Any:
+        """`np.array(list)`, or what `np.array(list, dtype)` converts."""
+        found = self.array()
+        spec = found.spec
+        if len(spec.shape) == 1 and (dtype is not None or spec.dtype == np.float64):
+            return found  # without elements too
+        return self.recorder.wrap(self.recorder.create(with_rows, (found,), {}, spec), spec)
 
     def as_list(self) -> Any:
         """The node of the list itself."""

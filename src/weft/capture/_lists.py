@@ -16,6 +16,7 @@ from weft.capture._generators import Generated
 from weft.capture._held import Held
 from weft.capture._iterables import Items
 from weft.capture._kinds import same_kind
+from weft.capture._listed import array_of
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
@@ -26,6 +27,9 @@ from weft.pytree import LEAF
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
+
+
+_NUMBERS = (bool, int, float, complex)
 
 
 class GrownList(Items):
@@ -196,17 +200,42 @@ class GrownList(Items):
             node.meta["type"] = type_.meta
         return made
 
-    def array(self) -> Any:
-        """`np.array(list)`."""
+    def listed(self, dtype: Any = None) -> Any:
+        """`np.array(list)`, or `np.array(list, dtype)`."""
         recorder = self.recorder
-        if self.tree != LEAF or self.types[0] is None or self.types[0].unknown:
-            return recorder.opaque(np.array, (self.handle,), {})
-        found = self.types[0]
-        spec = Spec((), np.dtype(found.kind)) if found.spec is None else found.spec
+        spec = self._element()
+        if spec is None:
+            return recorder.opaque(np.array, (self.handle,), {} if dtype is None else {"dtype": dtype})
         shape = visible_sizes(recorder, spec, recorder.region).shape
         sizes = [recorder.sizes.fresh("items"), *(recorder.sizes.fresh("size") if d is None else d for d in shape)]
-        type_ = Spec(sizes, spec.dtype)
-        return recorder.wrap(recorder.create(np.array, (self.handle,), {}, type_), type_)
+        type_ = Spec(sizes, spec.dtype if dtype is None else dtype)
+        args = (self.handle, type_.dtype, len(sizes), *(() if dtype is None else (True,)))
+        return recorder.wrap(recorder.create(array_of, args, {}, type_), type_)
+
+    array = listed
+
+    def _element(self) -> Spec | None:
+        """What each element is in an array of all; None where only running can tell."""
+        specs: list[Spec] = []
+        for found in self.types:
+            if found is None or found.unknown or (found.spec is None and found.kind not in _NUMBERS):
+                return None
+            specs.append(Spec((), np.dtype(found.kind)) if found.spec is None else found.spec)
+        if self.tree == LEAF:
+            return specs[0]
+        shape = None if any(spec.shape for spec in specs) or not specs else _shape(self.tree)
+        return None if shape is None else Spec(shape, np.result_type(*(spec.dtype for spec in specs)))
+
+
+def _shape(tree: Any) -> tuple[int, ...] | None:
+    """The shape of an array of a nested sequence; None where it is none, or not of one length throughout."""
+    if tree is None or tree.kind not in (None, tuple, list):
+        return None
+    if tree.kind is None:
+        return ()
+    inner = {_shape(child) for child in tree.children}
+    found = inner.pop() if len(inner) == 1 else None
+    return None if found is None else (len(tree.children), *found)
 
 
 def _same_type(a: Type | None, b: Type | None) -> bool:

@@ -114,7 +114,8 @@ class Loop:
         if self.branch is not None:
             self.branch.__enter__()
         elif self.active:
-            assert self.head is not None and self.remembered is not None
+            assert self.head is not None
+            assert self.remembered is not None
             self.body = self.recorder.enter(self.head)
             self.outside, self.recorder.remembered = self.recorder.remembered, self.remembered
             self.remembered.begin()
@@ -125,7 +126,9 @@ class Loop:
             return self.branch.__exit__(kind, error, trace)
         if not self.active:
             return False
-        assert self.head is not None and self.head.parent is not None and self.body is not None
+        assert self.head is not None
+        assert self.head.parent is not None
+        assert self.body is not None
         assert self.outside is not None
         self.recorder.region = self.head.parent
         self.recorder.remembered = self.outside
@@ -245,7 +248,9 @@ class Loop:
         raise NotImplementedError
 
     def _slots(self, values: tuple[Any, ...]) -> list[Slot]:
-        assert self.carry is not None and self.head is not None and self.body is not None
+        assert self.carry is not None
+        assert self.head is not None
+        assert self.body is not None
         if self.body.failed is not None:
             return []
         with self.recorder.within(self.body):
@@ -268,7 +273,9 @@ class Loop:
         `test` is the region of the condition and its result. `leading` are placeholders before the carries.
         """
         recorder, head, body, carry = self.recorder, self.head, self.body, self.carry
-        assert head is not None and body is not None and carry is not None
+        assert head is not None
+        assert body is not None
+        assert carry is not None
         with recorder.within(body):
             finals = [as_output(recorder, slot.final, slot.type) for slot in slots]
         written = [buffer for buffer in body.written if buffer in head.entered]
@@ -299,7 +306,8 @@ class Loop:
         self, node: Node, slots: list[Slot], metas: list[Any], count: int, written: list[Buffer], ran: Any
     ) -> dict[int, Any]:
         recorder, body, carry = self.recorder, self.body, self.carry
-        assert body is not None and carry is not None
+        assert body is not None
+        assert carry is not None
         values = {}
         for k, slot in enumerate(slots, count):
             item = project(recorder, node, k, metas[k], slot.name)

@@ -68,7 +68,8 @@ class ForLoop(Loop):
         if not self.active:
             current, self.current = self.current, None
             return current
-        assert self.index is not None and self.items is not None
+        assert self.index is not None
+        assert self.items is not None
         recorder, items = self.recorder, self.items
         counter = Scalar(recorder, int, self.index)
         direct = isinstance(items, RangeItems)
@@ -84,7 +85,10 @@ class ForLoop(Loop):
 
     def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
         recorder, items, body = self.recorder, self.items, self.body
-        assert items is not None and body is not None and self.stop is not None and self.index is not None
+        assert items is not None
+        assert body is not None
+        assert self.stop is not None
+        assert self.index is not None
         slots = self._slots(values)
         ranged = isinstance(items, RangeItems)
         start, end, step = (items.start, items.stop, items.step) if ranged else (0, items.length, 1)  # type: ignore[attr-defined]  # a range
@@ -113,7 +117,9 @@ class ForLoop(Loop):
 
     def _condition(self, end: Any, step: Any) -> tuple[Region, Node]:
         recorder = self.recorder
-        assert self.head is not None and self.index is not None and self.stop is not None
+        assert self.head is not None
+        assert self.index is not None
+        assert self.stop is not None
         test = Region(self.head)
         with recorder.within(test):
             index, stop = test.lift(self.index), test.lift(self.stop)

@@ -75,7 +75,8 @@ class WhileLoop(Loop):
 
     def _captured_test(self, value: Any) -> bool:
         recorder, test = self.recorder, self.test_region
-        assert test is not None and self.head is not None
+        assert test is not None
+        assert self.head is not None
         if test.written or has_effects(test):
             recorder.refuse(
                 "the condition of a `while` that writes or prints", help="compute it in the body, and test a variable"
@@ -120,7 +121,10 @@ class WhileLoop(Loop):
 
     def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
         recorder, test, body = self.recorder, self.test_region, self.body
-        assert test is not None and self.stop is not None and body is not None and self.head is not None
+        assert test is not None
+        assert self.stop is not None
+        assert body is not None
+        assert self.head is not None
         breaks = isinstance(stop, Traced) or bool(stop)
         if self.test_value is True and not breaks and body.failed is None:
             recorder.refuse(f"nothing traced ends the loop at line {self.site.line}", help="let a value decide it")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.autograd import Tensor
-from weft.capture._opaque import is_opaque
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import untie
 from weft.capture._sizes import abstract_key
@@ -133,6 +133,11 @@ class Memory:
         """`array += other` and its kin: the array itself changes."""
         op = op_of(function)
         assert op is not None
+        if isinstance(other, Opaque) and not is_tensor(array):
+            self.store(array, self.create(updated, (getattr(np, op.name), array, other), {}, array.spec))
+            return array
+        if isinstance(other, (list, tuple)):
+            other = self.numpy.function(np.asarray, (other,), {})
         type_ = self.inferred(op, (array.spec, self.abstract(other)))
         self.check_cast(function, array, other)
         self.store(array, self.fitted(self.create(function, (array, other), {}, type_), type_, array))
@@ -184,6 +189,13 @@ class Memory:
             raise TypeError("iteration over a 0-d array")
         count = self.known_size(array.spec.shape[0], "a loop over it")
         return (self.getitem(array, k) for k in range(count))
+
+
+def updated(ufunc: Any, array: Any, other: Any) -> Any:
+    """What an array holds after `array += other`, with the errors of that; the array stays as it is."""
+    made = np.empty_like(array)
+    ufunc(array, other, out=made)
+    return made
 
 
 def is_tensor(value: Any) -> bool:

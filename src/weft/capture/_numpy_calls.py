@@ -112,7 +112,7 @@ class NumpyCalls:
     def with_op(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
         recorder = self.recorder
-        args = tuple(a.array() if isinstance(a, (Collected, GrownList)) else a for a in args)
+        args = tuple(a.listed() if isinstance(a, (Collected, GrownList)) else a for a in args)
         if kwargs.get("order", "C") not in ("C", None):
             made = self.with_op(function, args, {key: value for key, value in kwargs.items() if key != "order"})
             if isinstance(made, Array):
@@ -141,7 +141,7 @@ class NumpyCalls:
         made = []
         for name, value in zip(op.__signature__.parameters, args, strict=False):
             listed = name in op.arrays and isinstance(value, (list, tuple))
-            number = name == op.arrays[0] and isinstance(value, (int, float, complex, Scalar))
+            number = name in op.arrays[:1] and isinstance(value, (int, float, complex, Scalar))
             made.append(self.function(np.asarray, (value,), {}) if listed or number else value)
         return (*made, *args[len(made) :])
 

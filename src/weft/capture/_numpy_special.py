@@ -13,6 +13,7 @@ from weft.capture._iterables import Collected, Items
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._lists import GrownList
 from weft.capture._numpy_calls import call_named, special
+from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, is_traced
 from weft.capture._views import lies_in_order
 from weft.ops import Spec
@@ -37,6 +38,8 @@ def _array(
     like: Any = None,
 ) -> Any:
     made = laid_out(recorder, _as_array(recorder, object, dtype, copy=bool(copy)), order, copy=bool(copy))
+    if isinstance(made, Opaque):
+        return recorder.opaque(np.array, (made,), {"copy": False, "ndmin": ndmin}) if ndmin else made
     missing = ndmin - len(made.spec.shape)
     return made if missing <= 0 else call_named(recorder, "reshape", made, (*(1,) * missing, *made.shape))
 
@@ -49,8 +52,12 @@ def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool) -> Any:
         return copied(recorder, value, dtype or value.spec.dtype)
     if isinstance(value, (np.ndarray, Tensor)):
         return _as_array(recorder, recorder.constant(value), dtype, copy=copy)
-    if isinstance(value, (Collected, GrownList)):
-        return _as_array(recorder, value.array(), dtype, copy=copy)
+    if isinstance(value, GrownList):
+        return value.array(dtype)
+    if isinstance(value, Collected):
+        return _as_array(recorder, value.listed(dtype), dtype, copy=copy)
+    if isinstance(value, Opaque):
+        return recorder.opaque(np.array if copy else np.asarray, (value,), {} if dtype is None else {"dtype": dtype})
     if not is_traced(value):
         given = {} if dtype is None else {"dtype": dtype}
         return recorder.made_array(np.array, (value,), given, np.array(value, dtype))
@@ -94,6 +101,8 @@ def laid_out(recorder: Recorder, array: Any, order: Any, *, copy: bool) -> Any:
 
     if order in (None, "K", "A"):
         return array
+    if isinstance(array, Opaque):
+        return recorder.opaque(np.asarray, (array,), {"order": order})
     if copy:
         array.buffer.layout = None if order == "C" else False
         return array

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def _target(recorder: Recorder, array: Any) -> Array:
-    return recorder.constant(array) if isinstance(array, np.ndarray) else array
+    made: Array = recorder.constant(array) if isinstance(array, np.ndarray) else array
+    return made
 
 
 @special(np.copyto)

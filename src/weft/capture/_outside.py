@@ -11,14 +11,20 @@ import os
 import random
 import secrets
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 
 _HELP = "call it outside, and pass what it gives as an argument"
 _SAVE = "return the arrays, and save them outside"
+_SET = "call it before the captured function; with np.errstate(...): inside works"
 _DRAW = "use a generator: rng = np.random.default_rng(seed), then rng.random(), rng.integers(n), rng.choice(items)"
 
+_SETTINGS = (
+    *(warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings),
+    *(np.seterr, np.seterrcall, np.setbufsize, np.set_printoptions),
+)
 _ANSWERS: dict[int, Any] = {
     id(function): function
     for function in (
@@ -26,6 +32,7 @@ _ANSWERS: dict[int, Any] = {
         *(time.process_time, time.process_time_ns, time.thread_time, time.thread_time_ns),
         *(time.localtime, time.gmtime, time.ctime, time.sleep, os.urandom, input, open),
         *(secrets.token_bytes, secrets.token_hex, secrets.token_urlsafe, secrets.randbelow),
+        *_SETTINGS,
         *(np.save, np.savez, np.savez_compressed, np.savetxt, np.load, np.loadtxt, np.genfromtxt, np.fromfile),
     )
 }
@@ -56,6 +63,7 @@ def refuse_outside(recorder: Any, function: Any) -> None:
     else:
         return
     help = _DRAW if isinstance(owner, random.Random) else _SAVE if name.startswith("np.save") else _HELP
+    help = _SET if function in _SETTINGS else help
     recorder.refuse(f"{name}(): it would be called once, when the program is captured", help=help)
 
 

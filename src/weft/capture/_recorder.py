@@ -25,7 +25,7 @@ from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
 from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
-from weft.capture._views import VIEWS, arrays_in, lies_in_order
+from weft.capture._views import VIEWS, arrays_in
 from weft.graph import Graph, GraphModule, Node
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, hint_of, unknown_sizes
@@ -298,12 +298,13 @@ class Recorder(Running, Memory, Refusals):
             return self.opaque(function, args, {})
         if all(_is_number(a) for a in args):
             return self._number(function, args)
-        if function is operator.mul and any(map(_is_whole, args)) and any(type(a) in (list, tuple) for a in args):
-            return NotImplemented  # Python repeats the sequence
+        if function is operator.mul and any(isinstance(a, Scalar) for a in args) and any(map(_is_sequence, args)):
+            return NotImplemented  # Python repeats the sequence, or says that it cannot
         op = op_of(function)
         assert op is not None
         if any(isinstance(a, (str, list, tuple, dict)) for a in args) and not all(map(_is_numeric, args)):
             return NotImplemented
+        args = tuple(self.numpy.function(np.asarray, (a,), {}) if _is_sequence(a) else a for a in args)
         return self.call_op(op, args, {}, function)
 
     def _number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -361,8 +362,8 @@ def _kind(value: Any) -> Any:
     return value.kind if isinstance(value, Scalar) else type(value)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Scalar) and np.dtype(value.kind).kind in "iub"
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
 
 
 def _is_number(value: Any) -> bool:

@@ -57,8 +57,8 @@ class Refusals:
     def refuse_branch(self: Any, value: Any) -> Any:
         if self.branches:
             return self.refuse(
-                "a branch on a traced value where both sides cannot be kept: in a generator, a `match`, or code that is "
-                "not captured",
+                "a branch on a traced value where both sides cannot be kept: in a generator, a `match`, or code that "
+                "is not captured",
                 help="write it as an `if` of the function itself, or choose with np.where(condition, a, b)",
                 decides_path=True,
             )

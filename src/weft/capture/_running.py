@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -19,10 +18,12 @@ from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
 from weft.capture._generators import Generated
 from weft.capture._iterables import Items
+from weft.capture._notices import notice
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
+from weft.capture._pure import attempt_pure
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._values import Array, Scalar, Traced
@@ -33,7 +34,7 @@ from weft.graph._looping import unpacked
 from weft.ops import Op
 
 if TYPE_CHECKING:
-    from weft.capture._recorder import Recorder
+    pass
 
 _CREATION = frozenset(
     {
@@ -59,6 +60,8 @@ class Running(SizeNodes):
                 return self.run_op(function, args, kwargs)
             return function(*args, **kwargs)
         refuse_outside(self, function)
+        if notice(self, function, args, kwargs):
+            return None
         if isinstance(function, types.FunctionType):
             if is_converted(function):
                 return self._deeper(function, args, kwargs)
@@ -101,9 +104,7 @@ class Running(SizeNodes):
             help="write it as a loop",
         )
 
-    def run_function(
-        self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def run_function(self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_wrapped(function):
             return self.wrapped(function, args, kwargs)  # also where nothing traced is given: each call runs it anew
         if function is tensor:
@@ -209,7 +210,7 @@ class Running(SizeNodes):
             from weft.ops import Spec
 
             return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
-        self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
+        return self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
 
     def run_module(self: Any, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of an nn.Module: its `forward`, captured."""
@@ -237,7 +238,7 @@ class Running(SizeNodes):
         if is_opaque((args, kwargs)) and function in _ASKING:
             return self.opaque(function, args, kwargs)
         name = f"{getattr(function, '__module__', None) or 'builtins'}.{function.__qualname__}"
-        self.refuse(
+        return self.refuse(
             f"{name} has no rule for traced values and no source to capture",
             help="mark it with weft.wrap, which then runs as Python when the graph runs",
         )
@@ -371,28 +372,7 @@ class Running(SizeNodes):
 
     def attempt_pure(self: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
         """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
-        region = self.enter()
-        try:
-            value = compute()
-        except (Exception, CaptureError):  # whatever happens on this try happens again where it belongs
-            self.refused = None
-            return None
-        finally:
-            self.leave(region)
-        if not isinstance(value, (Scalar, bool, np.bool_)) or not _is_arithmetic(region):
-            return None
-        return (self.transplant(region, value),)
-
-    def transplant(self: Any, region: Region, value: Any) -> Any:
-        """Take over the nodes of a region that was tried into the present one."""
-        copies = {inner: outer_node for outer_node, inner in region.inputs.items()}
-        for node in region.graph.nodes:
-            if node.op != "placeholder":
-                copies[node] = self.region.graph.node_copy(node, copies.__getitem__)
-                copies[node].meta.pop("from", None)
-        if isinstance(value, Scalar) and value._node is not None and value._node in copies:
-            return Scalar(self, value.kind, copies[value._node], value.dim, value.hint, value.relation)
-        return value
+        return attempt_pure(self, compute)
 
     def name(self: Any, value: Any, name: str) -> None:
         """Call the node of a value by the program's variable, where it has no such name yet."""
@@ -485,12 +465,3 @@ def _holds_arrays(result: Any) -> bool:
     return isinstance(result, np.ndarray) or (
         isinstance(result, (tuple, list)) and any(isinstance(part, np.ndarray) for part in result)
     )
-
-
-def _is_arithmetic(region: Region) -> bool:
-    """Whether a region computes with numbers only, in ways that cannot fail."""
-    if region.entered or region.failed:
-        return False
-    safe: set[Any] = {operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.not_, operator.neg}
-    safe |= {operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, bool, min, max, abs}
-    return all(node.target in safe for node in region.graph.nodes if node.op != "placeholder")

@@ -82,7 +82,7 @@ class Missing(Opaque):
     def __iter__(self) -> Iterator[Any]:
         return iter((self,))
 
-    def __len__(self) -> int:  # type: ignore[override]  # of other unknown values it is refused
+    def __len__(self) -> int:  # of other unknown values it is refused
         return 1
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

@@ -177,7 +177,8 @@ class Array(Traced):
 
     @property
     def node(self) -> Node:
-        return self.recorder.read(self)
+        made: Node = self.recorder.read(self)
+        return made
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -6,7 +6,6 @@ Each step of a path reads with one call and writes back with another: what `a[1:
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
+from weft.graph._writes import set_shape
 from weft.ops import Spec
 from weft.ops._dim import hint_of, same_shape
 from weft.ops._op import TABLE
@@ -222,9 +222,7 @@ def shares_reshaped(recorder: Recorder, array: Array, shape: Any) -> bool | None
         return True
     view = sketch.view()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy means to do away with this, the one way to ask without copying
-            view.shape = wanted
+        set_shape(view, wanted)  # the one way to ask without copying
     except AttributeError:
         return False
     return True
@@ -252,9 +250,7 @@ def sketch_of(recorder: Recorder, array: Array) -> Any:
                 sketch = sketch[_plain_key(step.args[0])]
             elif step.target.name == "reshape":
                 sketch = sketch.view()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # as above
-                    sketch.shape = [_example(d) for d in step.args[0]]
+                set_shape(sketch, [_example(d) for d in step.args[0]])
             else:
                 sketch = getattr(np, _SKETCHED[step.target.name])(sketch, *step.args)
     except (IndexError, AttributeError, KeyError, ValueError):

@@ -28,8 +28,17 @@ def carry_out(writes: Iterable[tuple[Any, Any]]) -> None:
         pairs = [(target, _safe(value, targets)) for target, value in pairs]
     for target, value in pairs:
         if np.shape(target) != np.shape(value):
-            target.shape = np.shape(value)
+            set_shape(target, np.shape(value))
         target[...] = value
+
+
+def set_shape(array: Any, shape: Any) -> None:
+    """`array.shape = shape`: the array itself changes, or an AttributeError says that its elements do not lie so."""
+    setter = getattr(array, "_set_shape", None)
+    if setter is None:
+        array.shape = shape
+    else:
+        setter(shape)  # since NumPy 2.5, where the assignment warns
 
 
 def _safe(value: Any, targets: list[Any]) -> Any:
