@@ -48,7 +48,9 @@ def replace(space: Any, file: str, module: str, within: type | None = None) -> i
     """Put converted functions in place of all functions of a file, in a namespace and in the classes of it."""
 
     def ours(value: Any) -> bool:
-        return isinstance(value, FunctionType) and value.__code__.co_filename == file and not is_converted(value)
+        if not isinstance(value, FunctionType) or value.__name__ == "__annotate__":  # Python 3.14 makes these itself
+            return False
+        return value.__code__.co_filename == file and not is_converted(value)
 
     count = 0
     for name, value in list(space.items()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import linecache
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import count
@@ -261,20 +262,29 @@ def test_a_jump_undone_by_an_exception() -> None:
     same(program, (0,), (1,), (3,))
 
 
-def test_returns_in_finally() -> None:
-    def program(n: int) -> Any:
-        for k in range(n):
-            try:
-                if k == 1:
-                    raise KeyError(k)
-            finally:
-                if k == 2:
-                    return "three"  # noqa: B012  # that is the point
-                if k == 1:
-                    continue  # noqa: B012  # that is the point
-        return n
+RETURNS_IN_FINALLY = """
+def program(n):
+    for k in range(n):
+        try:
+            if k == 1:
+                raise KeyError(k)
+        finally:
+            if k == 2:
+                return "three"
+            if k == 1:
+                continue
+    return n
+"""
 
-    same(program, (1,), (2,), (3,), (4,))
+
+def test_returns_in_finally() -> None:
+    file = "<returns in finally>"
+    space: dict[str, Any] = {}
+    linecache.cache[file] = (len(RETURNS_IN_FINALLY), None, RETURNS_IN_FINALLY.splitlines(keepends=True), file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.14 warns of what is tested
+        exec(compile(RETURNS_IN_FINALLY, file, "exec"), space)
+    same(space["program"], (1,), (2,), (3,), (4,))
 
 
 def test_raise_and_causes() -> None:

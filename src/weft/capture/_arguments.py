@@ -13,6 +13,7 @@ from weft import pytree
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._opaque import Opaque, is_traceable
+from weft.capture._outside import refuse_iterator
 from weft.capture._region import Buffer
 from weft.capture._values import Scalar
 from weft.errors import TraceError
@@ -126,6 +127,7 @@ def placeholders(
                 if held is not None:
                     _default(one, tree, bound.signature.parameters[name].default)
             if one.node is None:
+                refuse_iterator(recorder, leaf)
                 one.traced = leaf
             elif isinstance(leaf, (np.ndarray, Tensor)):
                 one.traced = shared.setdefault(id(leaf), one.traced)

@@ -36,15 +36,18 @@ def collect(
         items.ended(False)
         return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
     found: list[Any] = []
+    recorder.made(found)
     for item in iterable if items is None else items:
         kept = True if condition is None else condition(item)
         if isinstance(kept, Traced):
-            kept = recorder.decide(kept)
-        if kept:
+            open_ = kind == "list" and recorder.branches and not recorder.can_decide(kept)
+            kept = kept if open_ else recorder.decide(kept)
+        if isinstance(kept, Traced) or recorder.lists.get(found) is not None:
+            recorder.bind(append_if)(kept, item, element, found)
+        elif kept:
             found.append(element(item))
     if kind in _BY_HASH:
         return _by_hash(recorder, kind, found)
-    recorder.made(found)
     return iter(found) if kind == "generator" else found
 
 
@@ -158,6 +161,12 @@ def append_all(length: Any, item: Any, element: Any, condition: Any, found: Any)
         value = item(k)
         if condition(value):
             found.append(element(value))
+
+
+def append_if(kept: Any, item: Any, element: Any, found: Any) -> None:
+    """Collect the element of an item that meets a condition."""
+    if kept:
+        found.append(element(item))
 
 
 def always(value: Any) -> bool:

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 from weft._where import warn_user
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
-from weft.capture._listed import OtherArray, may_differ, repeatable
+from weft.capture._listed import may_differ, repeatable
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
+from weft.graph._list_arrays import OtherArray
 from weft.ops._op import op_of
 from weft.passes import PassManager
 
@@ -298,7 +299,8 @@ def compile(function: Callable[..., Any] | None = None, *, backend: str = "numpy
         return functools.partial(compile, backend=backend, dynamic=dynamic)
     if isinstance(function, CompiledFunction):
         return function
-    if not callable(function):
+    given: Any = function  # a classmethod is not callable, and has an error of its own
+    if not callable(given) and not isinstance(given, classmethod):
         raise TypeError(f"compile takes a function or a Module, got {type(function).__name__}")
     return CompiledFunction(function, backend, dynamic)
 

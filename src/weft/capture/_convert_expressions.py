@@ -224,11 +224,14 @@ class Expressions:
             pairs = zip(node.ops, node.comparators, strict=True)
             rest = [put(ast.Tuple([constant(o, _SIGNS[type(op)]), self.thunk(o)], LOAD), o) for op, o in pairs]
             return hook(node, "chain", site, left, *rest)
+        sequences = any(isinstance(each, (ast.Tuple, ast.List)) for each in (node.left, *node.comparators))
         node.left = self.expr(node.left)
         node.comparators = [self.expr(each) for each in node.comparators]
         name = _MEMBERSHIP.get(type(node.ops[0]))
         if name is not None and len(node.ops) == 1:
             return hook(node, name, node.left, node.comparators[0])
+        if sequences and len(node.ops) == 1:
+            return hook(node, "compare", constant(node, _SIGNS[type(node.ops[0])]), node.left, node.comparators[0])
         whole: ast.expr = node
         return whole
 

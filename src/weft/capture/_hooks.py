@@ -21,6 +21,7 @@ from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._opaque import Opaque
+from weft.capture._outside import OTHER_CONTAINERS, changes
 from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced
 from weft.graph._control import check
@@ -157,6 +158,11 @@ class Hooks(PlainHooks):
             return self.recorder.opaque(operator.is_not, (left, right), {})
         return not self.is_(left, right)
 
+    def compare(self, op: str, left: Any, right: Any) -> Any:
+        from weft.capture._lookups import compare_sequences
+
+        return compare_sequences(self.recorder, op, left, right)
+
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         (op, operand), *others = rest
         right = operand()
@@ -190,7 +196,8 @@ class Hooks(PlainHooks):
 
     def raise_(self, site: int, exception: Any, cause: Any) -> Any:
         recorder = self.recorder
-        if recorder.region is recorder.root:
+        traced = recorder.untyped and not recorder.trying and is_traced(getattr(exception, "args", ()))
+        if recorder.region is recorder.root and not traced:
             return exception
         if recorder.trying:
             recorder.refuse("a `raise` under a traced condition, inside a `try` with handlers")
@@ -438,6 +445,8 @@ class Hooks(PlainHooks):
             grown = self._held(owner, (args, kwargs)) if grown is None else grown
             if grown is not None:
                 return getattr(grown, function.__name__)(*args, **kwargs)
+            self._change(owner, f".{function.__name__}()")
+        elif changing is None and isinstance(owner, OTHER_CONTAINERS) and changes(owner, function.__name__):
             self._change(owner, f".{function.__name__}()")
         elif changing is not None and self.recorder.lists.get(owner) is not None:
             return getattr(self.recorder.lists.get(owner), function.__name__)(*args, **kwargs)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._generators import Generated
-from weft.capture._listed import with_rows
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
+from weft.graph._list_arrays import with_rows
 from weft.graph._looping import check_zipped, sequence, trip_count
 from weft.pytree import LEAF
 
@@ -247,7 +247,12 @@ class Collected(Items):
         spec = found.spec
         if len(spec.shape) == 1 and (dtype is not None or spec.dtype == np.float64):
             return found  # without elements too
-        return self.recorder.wrap(self.recorder.create(with_rows, (found,), {}, spec), spec)
+        return self.rows()
+
+    def rows(self) -> Any:
+        """All elements in one array, of which there must be one: functions that join arrays take no empty list."""
+        found = self.array()
+        return self.recorder.wrap(self.recorder.create(with_rows, (found,), {}, found.spec), found.spec)
 
     def as_list(self) -> Any:
         """The node of the list itself."""

@@ -16,11 +16,11 @@ from weft.capture._generators import Generated
 from weft.capture._held import Held
 from weft.capture._iterables import Items
 from weft.capture._kinds import same_kind
-from weft.capture._listed import array_of
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
 from weft.capture._values import Array, Scalar
+from weft.graph._list_arrays import array_of
 from weft.ops import Spec
 from weft.ops._dim import same_shape
 from weft.pytree import LEAF

@@ -9,9 +9,11 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._chosen import chosen
 from weft.capture._iterables import Items
 from weft.capture._lists import GrownList
 from weft.capture._opaque import is_opaque
+from weft.capture._plain import COMPARISONS
 from weft.capture._values import Scalar, Traced, is_traced
 
 if TYPE_CHECKING:
@@ -44,17 +46,30 @@ def call_text(text: str, method: str, *args: Any, **kwargs: Any) -> Any:
 def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
     """`value[key]` of a plain container, where the key is traced."""
     if is_opaque(key):
-        return recorder.opaque(operator.getitem, (value, key), {})
+        known = isinstance(value, (list, tuple, dict)) and not isinstance(key, slice)
+        return chosen(recorder, value, key, list(value.values() if isinstance(value, dict) else value) if known else [])
     if recorder.untyped and isinstance(value, (list, tuple)) and is_traced(key):
-        if any(map(callable, value)):
+        if any(callable(part) and not isinstance(part, Traced) for part in value):
             recorder.refuse(
                 f"a {type(value).__name__} of functions indexed by a traced value",
                 help="loop over it with `for`, or choose with weft.switch",
             )
-        return recorder.opaque(operator.getitem, (value, key), {})
+        return chosen(recorder, value, key, [] if isinstance(key, slice) else list(value))
     if isinstance(value, dict) and isinstance(key, Traced):
         return value[_known(recorder, key, "a key of a dict")]
     return value[key]
+
+
+def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any:
+    """A comparison of tuples or lists: by Python when the graph runs, where they hold something traced."""
+    both = recorder.lists.of((left, right))
+    plain = type(left) is type(right) and type(left) in (tuple, list)
+    if not plain or not (is_traced((left, right)) or any(isinstance(each, GrownList) for each in both)):
+        return COMPARISONS[op](left, right)
+    given = tuple(each.handle if isinstance(each, GrownList) else each for each in both)
+    if recorder.untyped or is_opaque(given):
+        return recorder.opaque(COMPARISONS[op], given, {})
+    return Scalar(recorder, bool, recorder.create(COMPARISONS[op], given, {}, bool))
 
 
 def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

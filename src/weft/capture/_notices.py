@@ -1,4 +1,4 @@
-"""What a program tells its user: warnings and log records. They stay calls of the graph, in their order, as prints do."""
+"""What a program tells its user: warnings and log records. They stay calls of the graph, in order, as prints do."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def warn(message: Any, category: type[Warning] | None = None, stacklevel: int = 
 @has_side_effect
 def log(name: str, method: str, *args: Any, **kwargs: Any) -> None:
     """A call of a method of the logger of that name."""
+    if method not in _LOGS:  # a graph from a file could name any function of logging, one that opens files too
+        raise ValueError(f"log: {method!r} is none of {', '.join(sorted(_LOGS))}")
     # logging.info and its kin set up a handler where there is none.
     owner: Any = logging if name == logging.root.name else logging.getLogger(name)
     getattr(owner, method)(*args, **{**kwargs, "stacklevel": kwargs.get("stacklevel", 1) + 1})

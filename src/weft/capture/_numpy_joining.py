@@ -22,7 +22,7 @@ def _stack(recorder: Recorder, arrays: Any, axis: int = 0, out: Any = None, **re
     if isinstance(arrays, GrownList):
         return _joined(recorder, np.stack, arrays, 1, axis=axis)
     if isinstance(arrays, Collected):
-        return recorder.numpy.function(np.moveaxis, (arrays.array(), 0, axis), {})
+        return recorder.numpy.function(np.moveaxis, (arrays.rows(), 0, axis), {})
     return call_named(recorder, "stack", _listed(arrays), axis=axis)
 
 
@@ -46,7 +46,7 @@ def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None
     if isinstance(arrays, GrownList):
         return _joined(recorder, np.concatenate, arrays, 0, axis=axis)
     if isinstance(arrays, Collected):
-        whole = arrays.array()
+        whole = arrays.rows()
         if axis != 0 or len(whole.spec.shape) < 2:
             recorder.refuse("np.concatenate of a traced number of arrays along another axis than the first")
         made = recorder.numpy.function(np.reshape, (whole, (-1, *whole.shape[2:])), {})
@@ -62,7 +62,7 @@ def _vstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
     if isinstance(tup, GrownList):
         return _joined(recorder, np.vstack, tup, 0)
     if isinstance(tup, Collected):
-        whole = tup.array()
+        whole = tup.rows()
         return whole if len(whole.spec.shape) == 2 else _concatenate(recorder, tup)
     return recorder.numpy.with_op(np.vstack, (_listed(tup),), rest)
 
@@ -72,7 +72,7 @@ def _column_stack(recorder: Recorder, tup: Any) -> Any:
     if isinstance(tup, GrownList):
         return _joined(recorder, np.column_stack, tup, 0)
     if isinstance(tup, Collected):
-        whole = tup.array()
+        whole = tup.rows()
         if len(whole.spec.shape) != 2:
             recorder.refuse("np.column_stack of a traced number of matrices")
         return call_named(recorder, "permute_dims", whole)
@@ -84,7 +84,7 @@ def _hstack(recorder: Recorder, tup: Any, **rest: Any) -> Any:
     if isinstance(tup, GrownList):
         return _joined(recorder, np.hstack, tup, 0)
     if isinstance(tup, Collected):
-        whole = tup.array()
+        whole = tup.rows()
         if len(whole.spec.shape) != 2:
             recorder.refuse("np.hstack of a traced number of matrices")
         return recorder.numpy.function(np.reshape, (whole, (-1,)), {})

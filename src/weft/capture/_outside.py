@@ -6,12 +6,15 @@ no more.
 
 from __future__ import annotations
 
+import array
+import collections
 import datetime as dt
 import os
 import random
 import secrets
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ _DRAW = "use a generator: rng = np.random.default_rng(seed), then rng.random(), 
 
 _SETTINGS = (
     *(warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings),
-    *(np.seterr, np.seterrcall, np.setbufsize, np.set_printoptions),
+    *(np.seterr, np.seterrcall, np.setbufsize),
 )
 _ANSWERS: dict[int, Any] = {
     id(function): function
@@ -44,6 +47,36 @@ _OF_FILES = frozenset(
         *("glob", "rglob", "stat", "mkdir", "unlink", "touch", "rename", "resolve"),
     }
 )
+
+
+OTHER_CONTAINERS = (
+    *(list, dict, set, collections.deque, bytearray, array.array),
+    *(collections.UserDict, collections.UserList, collections.ChainMap),
+)
+"""Containers of the standard library, and what is derived from them."""
+_CHANGING = frozenset(
+    {
+        *("append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "popitem", "remove", "clear"),
+        *("sort", "reverse", "rotate", "update", "subtract", "setdefault", "move_to_end", "add", "discard"),
+        *("intersection_update", "difference_update", "symmetric_difference_update", "byteswap", "fromlist"),
+        *("frombytes", "fromfile"),
+    }
+)
+
+
+def changes(owner: Any, name: str) -> bool:
+    """Whether a method changes the container it is of; a class of the program's own has methods that tell."""
+    made_by = getattr(getattr(type(owner), name, None), "__module__", None)
+    return name in _CHANGING and made_by in (None, "collections", "_collections_abc")
+
+
+def refuse_iterator(recorder: Any, value: Any) -> None:
+    """Refuse an iterator that the program did not make: the capture would use it up."""
+    if isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools", "_csv"):
+        recorder.refuse(
+            f"a {type(value).__name__} from outside: what it gives would be used up when the program is captured",
+            help="give the program a list or an array of it: list(...)",
+        )
 
 
 def refuse_outside(recorder: Any, function: Any) -> None:

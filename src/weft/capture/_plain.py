@@ -324,6 +324,10 @@ class PlainHooks(_Names):
         """`left is not right`."""
         return left is not right
 
+    def compare(self, op: str, left: Any, right: Any) -> Any:
+        """`left < right`, where one of them is written as a tuple or a list."""
+        return COMPARISONS[op](left, right)
+
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         """`left < a() < b()`: each operand once, and only as far as needed."""
         for index, (op, operand) in enumerate(rest, 1):

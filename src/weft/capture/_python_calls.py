@@ -15,7 +15,7 @@ from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems
 from weft.capture._kinds import joined_kind
 from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
-from weft.capture._opaque import is_opaque
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
@@ -176,6 +176,9 @@ def _abs(calls: PythonCalls, x: Any) -> Any:
 def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
     def handler(calls: PythonCalls, *args: Any, key: Any = None, **default: Any) -> Any:
         recorder = calls.recorder
+        if default and len(args) == 1 and key is None and isinstance(args[0], (GrownList, Collected, Opaque)):
+            items = recorder.opaque(list, (args[0],), {}) if isinstance(args[0], Collected) else args[0]
+            return recorder.opaque(function, (items,), default)
         if len(args) == 1 and isinstance(args[0], GrownList):
             return calls.grown(function, args[0])
         if len(args) == 1 and isinstance(args[0], Collected):

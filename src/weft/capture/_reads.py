@@ -6,6 +6,8 @@ capture; what was read is noted, so that a compiled function can tell whether it
 
 from __future__ import annotations
 
+import array
+import collections
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -13,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.autograd import Tensor
+from weft.capture._outside import refuse_iterator
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _DATA = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_SEQUENCES = (list, tuple, collections.deque, bytearray, array.array, collections.UserList)
+_MAPPINGS = (dict, collections.UserDict, collections.ChainMap, types.MappingProxyType)
 # What reading an attribute makes anew each time.
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
@@ -70,6 +75,7 @@ class OuterReads:
         if isinstance(value, (np.ndarray, Tensor)):
             self.called.setdefault(id(value), name)
             return self.recorder.constant(value)
+        refuse_iterator(self.recorder, value)
         return value
 
 
@@ -84,9 +90,9 @@ def snapshot(value: Any) -> Any:
     """What a later read is compared with: data by value and type, all else by identity."""
     if isinstance(value, _DATA):
         return ("data", type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value)
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, _SEQUENCES):
         return ("items", type(value), tuple(snapshot(part) for part in value))
-    if isinstance(value, dict):
+    if isinstance(value, _MAPPINGS):
         return ("dict", tuple((key, snapshot(part)) for key, part in value.items()))
     if isinstance(value, (set, frozenset)):
         return ("set", frozenset(value))
@@ -125,7 +131,7 @@ def unchanged(value: Any, was: Any) -> bool:
         same = type(value) is was[1] and len(value) == len(was[2])
         return same and all(map(unchanged, value, was[2]))
     if kind == "dict":
-        same = isinstance(value, dict) and len(value) == len(was[1])
+        same = isinstance(value, _MAPPINGS) and len(value) == len(was[1])
         return same and all(
             key == before and unchanged(part, held)
             for (key, part), (before, held) in zip(value.items(), was[1], strict=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "_weft_has_side_effect"
+CHECKS = "_weft_checks"  # what else marks one that has an effect only where it raises
 _WRITES_OPERATORS = tuple(
     getattr(operator, name)
     for name in (

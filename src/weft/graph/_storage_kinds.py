@@ -14,6 +14,7 @@ import numpy as np
 
 from weft.graph._code_program import GETITEMS, INDEX_UPDATE, Program
 from weft.graph._code_values import Plain
+from weft.graph._effects import CHECKS
 from weft.graph._node import Node
 from weft.ops._op import TABLE, Op, op_of
 from weft.ops._spec import Spec
@@ -191,7 +192,7 @@ def is_append(node: Node) -> bool:
 def is_check(node: Node) -> bool:
     from weft.graph import _control
 
-    return node.target in (_control.check, _control.fail)
+    return node.target in (_control.check, _control.fail) or getattr(node.target, CHECKS, False)
 
 
 SURE_ARRAYS = frozenset(TABLE[name] for name in ("index_update", "zeros", "ones", "full", "empty", "eye", "arange"))

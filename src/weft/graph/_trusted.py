@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft.graph._control import CONTROL, check, fail
+from weft.graph._list_arrays import LIST_ARRAYS
 from weft.graph._literals import is_variable
 from weft.graph._looping import LOOPING
 from weft.ops._methods import Methods
@@ -79,6 +80,8 @@ _LONGEST_NAME = 1000
 
 Refuse = Callable[[str], NoReturn]
 
+_CONTROL = (*CONTROL, *LOOPING, *LIST_ARRAYS, check, fail)
+
 
 @functools.cache
 def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
@@ -102,7 +105,7 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     named |= {value.__name__: value for value in vars(builtins).values() if _is_exception(value)}
     named["numpy.linalg.LinAlgError"] = np.linalg.LinAlgError
     # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
-    named |= {f"weft.control.{function.__name__}": function for function in (*CONTROL, *LOOPING, check, fail)}
+    named |= {f"weft.control.{function.__name__}": function for function in _CONTROL}
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec, "collections.OrderedDict": OrderedDict}
     autograd = importlib.import_module("weft.autograd")  # by name: its room stands beside this one
     named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter}

@@ -1,0 +1,168 @@
+"""What a program tells its user at each call: warnings and log records, through every front end, in their order."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.capture._notices import log
+from weft.errors import CaptureError
+
+LOG = logging.getLogger("weft.tests.notices")
+X = np.array([3.0, -1.0, 2.0])
+
+
+def warned_in_a_branch(x):
+    if x[0] > 0:
+        warnings.warn("positive", stacklevel=2)
+    return x + 1
+
+
+def warned_with_a_category(x):
+    warnings.warn(f"the sum is {x.sum()}", DeprecationWarning, stacklevel=2)
+    warnings.warn(RuntimeWarning("as an object"), stacklevel=2)
+    return x
+
+
+def logged(x):
+    LOG.info("start")
+    for i in range(len(x)):
+        if x[i] < 0:
+            LOG.warning("negative at %d: %.2f", i, x[i])
+    LOG.debug("not shown")
+    LOG.log(logging.ERROR, f"{len(x)} done")
+    print("between")
+    logging.warning("of the root: %s", x[0])
+    return x * 2
+
+
+class Logging:
+    """An object with a logger."""
+
+    def __init__(self) -> None:
+        self.logger = LOG
+
+    def double(self, x):
+        self.logger.info("mean %s", x.mean())
+        return x * 2
+
+
+class Printed(logging.Handler):
+    """Prints each record."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(record.name, record.levelname, record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def printed() -> Iterator[None]:
+    handler, level = Printed(), LOG.level
+    logging.root.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    yield
+    logging.root.removeHandler(handler)
+    LOG.setLevel(level)
+
+
+def told(function: Callable[..., Any], x: Any, capsys: Any) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = function(x.copy())
+    return result.tolist(), capsys.readouterr().out, [(str(one.message), one.category) for one in caught]
+
+
+@pytest.mark.parametrize("make", [weft.compile, weft.script])
+@pytest.mark.parametrize("program", [warned_in_a_branch, warned_with_a_category, logged, Logging().double])
+def test_each_call_tells_it(make: Any, program: Callable[..., Any], capsys: Any) -> None:
+    made = make(program)
+    assert told(program, X, capsys)[1:] != ("", []), "the program tells nothing"
+    for x in (X, -X, X):
+        assert told(made, x, capsys) == told(program, x, capsys)
+
+
+def filtered(x):
+    with warnings.catch_warnings():
+        return np.log(x)
+
+
+def filters_changed(x):
+    warnings.simplefilter("ignore")
+    return np.log(x)
+
+
+def errors_changed(x):
+    np.seterr(all="ignore")
+    return np.log(x)
+
+
+def printed_shortly(x):
+    with np.printoptions(precision=1):
+        print(x)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (filtered, "`with` a catch_warnings: it would be entered once"),
+        (filters_changed, "warnings.simplefilter(): it would be called once"),
+        (errors_changed, "np.seterr(): it would be called once"),
+        (printed_shortly, "`with` np.printoptions: it would be entered once"),
+    ],
+)
+def test_settings_are_not_changed_once_for_all(program: Callable[..., Any], message: str) -> None:
+    before = np.geterr(), list(warnings.filters)
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(program)(X)
+    assert message in caught.value.message
+    assert (np.geterr(), list(warnings.filters)) == before
+
+
+def always_raises(x):
+    raise ValueError(f"no: {x[0]}")
+
+
+@pytest.mark.parametrize("make", [weft.compile, weft.script])
+def test_a_raise_with_a_traced_text(make: Any) -> None:
+    made = make(always_raises)
+    for x in (X, -X):
+        with pytest.raises(ValueError, match="no") as caught:
+            made(x)
+        assert str(caught.value) == f"no: {x[0]}"
+
+
+def test_a_plain_run_is_told_where_the_function_was_called() -> None:
+    class Sum:
+        """Multiplies in its own way."""
+
+        __array_ufunc__ = None
+
+        def __rmatmul__(self, other: Any) -> Any:
+            return other.sum()
+
+    odd = Sum()
+    with pytest.warns(UserWarning, match="ran as plain Python") as caught:
+        assert weft.compile(lambda x: x @ odd)(X) == X.sum()
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", [staticmethod, classmethod])
+def test_decorators_in_the_wrong_order(kind: Any) -> None:
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(kind(logged))
+    assert caught.value.message == f"logged is a {kind.__name__} already: the method itself is captured"
+
+
+def test_only_what_logs_is_called() -> None:
+    with pytest.raises(ValueError, match="'basicConfig' is none of"):
+        log("root", "basicConfig", filename="never")
+
+
+def test_dynamic_is_checked() -> None:
+    with pytest.raises(ValueError, match="dynamic is None, True or False, got 'yes'"):
+        weft.compile(logged, dynamic="yes")  # type: ignore[arg-type]  # that is the test

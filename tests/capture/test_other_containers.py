@@ -1,0 +1,120 @@
+"""Containers of the standard library other than list, dict and set, and iterators: read anew, never changed once."""
+
+from __future__ import annotations
+
+import array
+import collections
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+X = np.array([1.0, 2.0])
+DEQUE = collections.deque([1, 2, 3])
+BYTES = bytearray(b"ab")
+NUMBERS = array.array("d", [1.0, 2.0])
+USER = collections.UserDict(a=1.0)
+CHAIN = collections.ChainMap({"a": 1.0})
+COUNTS = collections.Counter("aab")
+STEPS = itertools.count()
+
+
+@pytest.mark.parametrize(
+    ("program", "change"),
+    [
+        (lambda x: x * DEQUE[0] + len(DEQUE), lambda: DEQUE.appendleft(9)),
+        (lambda x: x * BYTES[0], lambda: BYTES.insert(0, BYTES[0] + 1)),
+        (lambda x: x * NUMBERS[0], lambda: NUMBERS.insert(0, 7.0)),
+        (lambda x: x * USER["a"], lambda: USER.update(a=USER["a"] + 1)),
+        (lambda x: x * CHAIN["a"], lambda: CHAIN.update(a=CHAIN["a"] + 1)),
+    ],
+)
+def test_what_they_hold_counts(program: Callable[..., Any], change: Callable[[], None]) -> None:
+    compiled = weft.compile(program)
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(X), program(X))
+        np.testing.assert_array_equal(compiled(X), program(X))
+        change()
+    assert compiled.cache_info().hits == 3
+
+
+def appended(x):
+    DEQUE.append(1)
+    return x
+
+
+def taken(x):
+    return x * DEQUE.popleft()
+
+
+def counted(x):
+    COUNTS.update("a")
+    return x
+
+
+def appended_in_a_loop(x):
+    found: Any = collections.deque()
+    for value in x:
+        if value > 1:
+            found.append(1)
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (appended, ".append() changes a deque that the program did not make itself"),
+        (taken, ".popleft() changes a deque that the program did not make itself"),
+        (counted, ".update() changes a Counter that the program did not make itself"),
+        (appended_in_a_loop, "a deque made outside a branch or loop is changed inside it"),
+        (lambda x: x * next(STEPS), "a count from outside: what it gives would be used up"),
+    ],
+)
+def test_what_is_refused(program: Callable[..., Any], message: str) -> None:
+    before = list(DEQUE), dict(COUNTS), repr(STEPS)
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(program)(X)
+    assert message in caught.value.message
+    assert (list(DEQUE), dict(COUNTS), repr(STEPS)) == before
+
+
+def test_an_iterator_as_an_argument_is_not_used_up() -> None:
+    given = iter([1, 2])
+    with pytest.raises(CaptureError, match="a list_iterator from outside"):
+        weft.compile(lambda x, items: x * sum(items))(X, given)
+    assert list(given) == [1, 2]
+
+
+class Stack(list[int]):
+    """A list with a method of its own."""
+
+    def push(self, value):
+        self.append(value)
+
+
+def made_inside(x):
+    queue = collections.deque([0])
+    total = 0.0
+    while queue:
+        place = queue.popleft()
+        total = total + x[place]
+        if place < 1:
+            queue.append(place + 1)
+    counts = collections.Counter("ab")
+    counts.update("a")
+    stack = Stack()
+    stack.push(2)
+    stack.append(3)
+    steps = itertools.count(1)
+    return total * counts["a"] + len(stack) + next(steps) * next(steps)
+
+
+def test_made_inside() -> None:
+    compiled = weft.compile(made_inside)
+    for x in (X, -X):
+        assert compiled(x) == made_inside(x)
