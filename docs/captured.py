@@ -113,10 +113,13 @@ def _refusals() -> Iterator[str]:
         importlib.import_module(module)
     from refused import REFUSED
 
-    groups = dict.fromkeys(program.group for program in REFUSED)
+    # In the order of the files, and once: a test run may import them in another order, and under two names.
+    places = {(p.function.__code__.co_filename, p.function.__code__.co_firstlineno): p for p in REFUSED}
+    refused = [places[place] for place in sorted(places)]
+    groups = dict.fromkeys(program.group for program in refused)
     for group in sorted(groups, key=lambda group: group.startswith("weft.")):  # what one front end alone refuses, last
         yield f"\n### {group}\n"
-        for program in REFUSED:
+        for program in refused:
             if program.group == group:
                 yield _refusal(program)
 

@@ -200,8 +200,9 @@ class CompiledFunction:
 
     @property
     def code(self) -> str:
-        """The latest graph as Python."""
-        return str(self._latest().module.code)
+        """The latest graph as Python, with the imports it needs: the text of a file."""
+        written = self._latest().module._python_code()
+        return f"{written.imports}\n{written.src}" if written.imports else written.src
 
     def _latest(self) -> Entry:
         if not self._entries:

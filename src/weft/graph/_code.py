@@ -11,9 +11,12 @@ graph node by node gives. A value is released after its last use.
 
 from __future__ import annotations
 
+import builtins
 import operator
+import sys
 from dataclasses import dataclass, field
 from itertools import takewhile
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import GraphError
@@ -64,6 +67,28 @@ class PythonCode:
     src: str
     globals: dict[str, Any]
     lines: dict[int, Node] = field(default_factory=dict)
+
+    @property
+    def imports(self) -> str:
+        """Lines that bring the globals into a file of its own; those that cannot be imported are left out."""
+        made = []
+        for name, value in sorted(self.globals.items()):
+            if isinstance(value, ModuleType):
+                made.append(f"import {name}" if value.__name__ == name else f"import {value.__name__} as {name}")
+                continue
+            if isinstance(value, float) and name in ("inf", "nan"):
+                made.append(f"from math import {name}")
+                continue
+            owner = getattr(value, "__objclass__", None)
+            if getattr(builtins, getattr(owner, "__name__", ""), None) is owner and owner is not None:
+                made.append(f"{name} = {owner.__name__}.{value.__name__}")
+                continue
+            home = getattr(value, "__module__", None) or ""
+            own = getattr(value, "__qualname__", "")
+            if home in ("", "builtins", "__main__") or getattr(sys.modules.get(home), own, None) is not value:
+                continue
+            made.append(f"from {home} import {own}" + ("" if own == name else f" as {name}"))
+        return "".join(f"{line}\n" for line in made)
 
 
 def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = False, in_place: bool = True) -> PythonCode:
