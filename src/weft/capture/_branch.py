@@ -17,6 +17,7 @@ from weft.capture._merge import (
     is_same,
     join_types,
     project,
+    spoken,
     type_in,
     value_of,
     visible_sizes,
@@ -291,7 +292,7 @@ class Join:
 
     def _disagree(self, name: str, how: str, branch: Any) -> Any:
         first, second = branch.lines(name)
-        shown = "the result" if name.startswith("_weft") else name
+        shown = spoken(name)
         lines = f" (at {first} and at {second})".replace("at before", "before")
         if shown != name and first.startswith("before") and second.startswith("before"):
             lines = ""  # the value of a conditional expression has no lines of its own

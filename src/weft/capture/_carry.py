@@ -26,6 +26,7 @@ from weft.capture._merge import (
     is_same,
     join_types,
     shown,
+    spoken,
     type_in,
     value_of,
     visible_sizes,
@@ -277,9 +278,9 @@ class Carry:
     def _disagree(self, name: str, before: Any, after: Any) -> Any:
         line = (self.site.stores.get(name) or (None, None))[0]
         self.recorder.refuse(
-            f"the loop at line {self.site.line} changes what {name} is: {describe(before)} before it, "
+            f"the loop at line {self.site.line} changes what {spoken(name)} is: {describe(before)} before it, "
             f"{describe(after)} after an iteration (line {line or self.site.line})",
-            help=f"start with {name} of the type it has in the loop",
+            help=f"start with {spoken(name)} of the type it has in the loop",
         )
 
     def _check_memory(self, slots: list[Slot], region: Region, body: Region) -> None:
@@ -309,9 +310,9 @@ class Carry:
 
     def _shared(self, name: str, other: str) -> Any:
         self.recorder.refuse(
-            f"{name} and {other} share memory in the loop at line {self.site.line}, and one of them is written: "
-            "which writes the other sees would depend on the iteration",
-            help=f"copy where it is assigned: {name} = {other}.copy()",
+            f"{spoken(name)} and {spoken(other)} share memory in the loop at line {self.site.line}, and one of them is "
+            "written: which writes the other sees would depend on the iteration",
+            help="copy one where it is assigned: b = a.copy()",
         )
 
     # After the loop

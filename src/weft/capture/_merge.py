@@ -223,6 +223,11 @@ def project(recorder: Recorder, node: Node, k: int, type_: Any, name: str) -> No
     return recorder.create(operator.getitem, (node, k), {}, type_, shown(name))
 
 
+def spoken(name: str) -> str:
+    """The name of a variable in an error; what a function returns, and an expression gives, has none."""
+    return "the result" if name.startswith("_weft") else name
+
+
 def shown(name: str) -> str:
     """The name of a variable as a reader sees it, also of those that conversion adds."""
     if not name.startswith("_weft"):

@@ -140,13 +140,13 @@ class Region:
         """Let a buffer hold another value from now on."""
         if buffer.maybe:
             raise CaptureError(
-                f"a write to {buffer.name}, which is {' or '.join(buffer.maybe)} depending on a branch or loop",
+                f"a write to {_spoken(buffer)}, which is {' or '.join(buffer.maybe)} depending on a branch or loop",
                 where=_where.user_line(),
                 help=f"write on each side of the branch, or copy it first: {buffer.name} = {buffer.name}.copy()",
             )
         if buffer.listed:
             raise CaptureError(
-                f"a write to {buffer.name}, which a list that changes under a traced condition holds as well",
+                f"a write to {_spoken(buffer)}, which a list that changes under a traced condition holds as well",
                 where=_where.user_line(),
                 help=f"let the list have a copy: items.append({buffer.name}.copy())",
             )
@@ -194,3 +194,7 @@ class Region:
         found.update(self.inputs)
         found.update(self.entered)
         return found
+
+
+def _spoken(buffer: Buffer) -> str:
+    return "an array" if buffer.name.startswith("_weft") else buffer.name
