@@ -6,16 +6,12 @@ import asyncio
 import functools
 import gc
 import inspect
-import linecache
 import threading
-import time
 import weakref
-from collections.abc import Callable
-from copy import deepcopy
-from itertools import count
 from typing import Any
 
 import pytest
+from converting import define, plain, result, same
 
 from weft.capture._convert import convert, is_converted
 from weft.capture._plain import PlainHooks
@@ -23,34 +19,6 @@ from weft.errors import CaptureError, TraceError
 
 COUNTER = 0
 LIMIT = 3
-_NUMBERS = count()
-
-
-def define(text: str, name: str = "program", **names: Any) -> Any:
-    """A function from source text that Python keeps."""
-    file = f"<written here {next(_NUMBERS)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), names)
-    return names[name]
-
-
-def plain(function: Any) -> Any:
-    return convert(function).bind(function, PlainHooks())
-
-
-def result(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result, or the exception's type and text."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        return type(error), str(error)
-
-
-def same(function: Any, *calls: tuple[Any, ...]) -> None:
-    made = plain(function)
-    for args in calls:
-        expected, got = result(function, *deepcopy(args)), result(made, *deepcopy(args))
-        assert expected == got, (args, expected, got)
 
 
 def test_signature_and_names_are_kept() -> None:
@@ -334,24 +302,3 @@ def test_threads_convert_once() -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 4 and len(set(map(id, found))) == 1
-
-
-def test_converting_is_fast() -> None:
-    lines = [
-        "    for i in range(n):",
-        "        if i % 2 == 0 and i > 3:",
-        "            a[i, :j] += b[i, :j] @ c[:j] * x[i] - 0.5",
-        "            continue",
-        "        total = total + a[i].sum() / float(n)",
-        "        y[i] = -total if total < 3.0 else total + 1.0",
-        "    h = x.shape[0] + y.shape[0]",
-    ]
-    text = "def program(a, b, c, x, y, n, j):\n    total = 0.0\n" + "\n".join(lines * 14) + "\n    return total, h\n"
-    times = []
-    for _ in range(5):
-        function = define(text)
-        begun = time.thread_time()
-        convert(function)
-        times.append(time.thread_time() - begun)
-    # 8 ms on a machine that does nothing else; processor time grows when others share its caches.
-    assert min(times) < 0.016

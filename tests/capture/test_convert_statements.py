@@ -6,44 +6,13 @@ import contextlib
 import linecache
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from copy import deepcopy
-from itertools import count
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from converting import define, plain, result, same
 
 from weft.capture._convert import convert
-from weft.capture._plain import PlainHooks
-
-_NUMBERS = count()
-
-
-def define(text: str, name: str = "program", **names: Any) -> Any:
-    """A function from source text that Python keeps."""
-    file = f"<written here {next(_NUMBERS)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), names)
-    return names[name]
-
-
-def plain(function: Any) -> Any:
-    return convert(function).bind(function, PlainHooks())
-
-
-def result(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The result, or the exception's type and text."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        return type(error), str(error)
-
-
-def same(function: Any, *calls: tuple[Any, ...]) -> None:
-    made = plain(function)
-    for args in calls:
-        expected, got = result(function, *deepcopy(args)), result(made, *deepcopy(args))
-        assert expected == got, (args, expected, got)
 
 
 def test_order_of_evaluation() -> None:
@@ -278,13 +247,10 @@ def program(n):
 
 
 def test_returns_in_finally() -> None:
-    file = "<returns in finally>"
-    space: dict[str, Any] = {}
-    linecache.cache[file] = (len(RETURNS_IN_FINALLY), None, RETURNS_IN_FINALLY.splitlines(keepends=True), file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python 3.14 warns of what is tested
-        exec(compile(RETURNS_IN_FINALLY, file, "exec"), space)
-    same(space["program"], (1,), (2,), (3,), (4,))
+        program = define(RETURNS_IN_FINALLY)
+    same(program, (1,), (2,), (3,), (4,))
 
 
 def test_raise_and_causes() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft
+from programs.cellular import langtons_ant
 
 
 def cumulative(x: Any) -> Any:
@@ -30,21 +31,6 @@ def insertion_sort(values: Any) -> Any:
             j -= 1
         a[j + 1] = key
     return a
-
-
-def wander(size: int, steps: int) -> Any:
-    """Two numbers trade places in every iteration: the loop's carries take several rounds to settle."""
-    grid = np.zeros((size, size), dtype=np.int8)
-    y = x = size // 2
-    dy, dx = -1, 0
-    for _ in range(steps):
-        if grid[y, x]:
-            dy, dx = -dx, dy
-        else:
-            dy, dx = dx, -dy
-        grid[y, x] = 1 - grid[y, x]
-        y, x = (y + dy) % size, (x + dx) % size
-    return grid, (y, x)
 
 
 def swap_rows(a: Any) -> None:
@@ -78,7 +64,7 @@ def into_the_argument(a: Any, b: Any) -> None:
 PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (cumulative, (np.arange(20.0),)),
     (insertion_sort, (np.array([3.0, 1.0, 2.0, 5.0, 4.0] * 3),)),
-    (wander, (9, 40)),
+    (langtons_ant, (9, 40)),  # two numbers trade places: the carries take several rounds to settle
     (swap_rows, (np.arange(20.0).reshape(10, 2) % 7,)),
     (quiet, (np.arange(12.0), 12)),
     (talk, (np.arange(12.0),)),

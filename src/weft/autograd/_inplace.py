@@ -289,6 +289,6 @@ def _only_tensors(values: Any) -> bool:
 
 
 # These know Tensor, which knows this file.
-from weft.autograd._tape import record  # noqa: E402
-from weft.autograd._tensor import Tensor, tensor, unwrap, wants  # noqa: E402
-from weft.autograd._view import View, adopt, check_lineage, lineage  # noqa: E402
+from weft.autograd._tape import record  # noqa: E402  # they need each other, this one only when it runs
+from weft.autograd._tensor import Tensor, tensor, unwrap, wants  # noqa: E402  # they need each other, this one only when it runs
+from weft.autograd._view import View, adopt, check_lineage, lineage  # noqa: E402  # they need each other, this one only when it runs

@@ -284,4 +284,4 @@ def _fit(gradient: Any, x: Any) -> Any:
 
 
 # Tensors hold steps and steps hold tensors: the two files need each other, this one only when it runs.
-from weft.autograd._tensor import Tensor, from_step, unwrap  # noqa: E402
+from weft.autograd._tensor import Tensor, from_step, unwrap  # noqa: E402  # they need each other, this one only when it runs

@@ -494,5 +494,5 @@ _shared = threading.RLock()  # held where threads that share a tensor might undo
 _ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_hooks", "_rewritten", "grad"})
 
 # These know Tensor; it needs them only when it runs.
-from weft.autograd._inplace import write_out  # noqa: E402
-from weft.autograd._view import tensors_in, viewed  # noqa: E402
+from weft.autograd._inplace import write_out  # noqa: E402  # they need each other, this one only when it runs
+from weft.autograd._view import tensors_in, viewed  # noqa: E402  # they need each other, this one only when it runs

@@ -146,7 +146,7 @@ class CompiledFunction:
             entry = self._capture(args, kwargs)
         except TraceError:
             raise
-        except Exception as error:
+        except Exception as error:  # the plain call tells whether it is the program's own
             return None, error
         if failing:
             # Of several graphs the one that the call comes closest to, the latest of those.

@@ -81,7 +81,7 @@ class _Same:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.value is other.value
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # so says Python that there is none
 
 
 def _rebuilt(array: Any, state: State) -> Any:

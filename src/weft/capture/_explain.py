@@ -70,7 +70,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     original_function(function)  # raises where there is none
     try:
         entry = _entry(function, args, kwargs, dynamic=True)
-    except Exception as error:
+    except Exception as error:  # whatever it is, it is what there is to explain
         problems, stopped = _survey(function, args, kwargs, error)
     else:
         return Explanation(name, [], entry.graph, "\n".join(report(entry)))

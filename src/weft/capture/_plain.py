@@ -392,8 +392,9 @@ class PlainHooks(_Names):
             found = _generated(iter(iterable), element, condition)
             if kind == "generator":
                 return found
-            # As comprehensions, so that Python says the same of what has no hash.
-            return {item for item in found} if kind == "set" else {key: value for key, value in found}  # noqa: C416
+            if kind == "set":
+                return {item for item in found}  # noqa: C416  # as written: Python says the same of what has no hash
+            return {key: value for key, value in found}  # noqa: C416  # as above
         if condition is None:
             return [element(item) for item in iterable]
         return [element(item) for item in iterable if condition(item)]

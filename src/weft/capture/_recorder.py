@@ -298,6 +298,8 @@ class Recorder(Running, Memory, Refusals):
             return self.opaque(function, args, {})
         if all(_is_number(a) for a in args):
             return self._number(function, args)
+        if function in (operator.eq, operator.ne) and any(isinstance(a, str) for a in args):
+            return self._unlike(next(a for a in args if isinstance(a, Traced)), function is operator.ne)
         if function is operator.mul and any(isinstance(a, Scalar) for a in args) and any(map(_is_sequence, args)):
             return NotImplemented  # Python repeats the sequence, or says that it cannot
         op = op_of(function)
@@ -306,6 +308,12 @@ class Recorder(Running, Memory, Refusals):
             return NotImplemented
         args = tuple(self.numpy.function(np.asarray, (a,), {}) if _is_sequence(a) else a for a in args)
         return self.call_op(op, args, {}, function)
+
+    def _unlike(self, value: Any, answer: bool) -> Any:
+        """What comparing a value with a text gives: no number is one."""
+        if isinstance(value, Array):
+            return self.numpy.function(np.full, (value.shape, answer), {})
+        return answer if isinstance(value, Scalar) and value.python else np.bool_(answer)
 
     def _number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """An operator between numbers, at least one of them traced and all Python's own."""

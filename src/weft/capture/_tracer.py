@@ -93,7 +93,7 @@ class Tracer(TracerBase):
             self._check()
             self.create_node("output", "output", (output,), {}, None, annotation_of(signature.return_annotation))
             self._place_ends(function)
-        except Exception as error:
+        except Exception as error:  # noted, and raised again
             if self._refused is not None and not isinstance(error, TraceError):
                 error.add_note(f"before that: {self._refused}")
             raise

@@ -169,5 +169,5 @@ def pipeline(source: Iterable[Any] | Callable[[], Iterable[Any]]) -> Pipeline:
 
 
 # Steps are Pipelines, whose methods make steps: one of the two has to come second.
-from weft.data import _steps as steps  # noqa: E402
-from weft.data import _transforms as transforms  # noqa: E402
+from weft.data import _steps as steps  # noqa: E402  # one of the two has to come second
+from weft.data import _transforms as transforms  # noqa: E402  # one of the two has to come second

@@ -97,7 +97,7 @@ class GraphModule(Module):
         linecache.cache[filename] = (len(generated.src), None, generated.src.splitlines(keepends=True), filename)
         function: FunctionType = scope["forward"]
         function.__qualname__ = f"{type(self).__name__}.forward"
-        type(self).forward = function  # type: ignore[method-assign]
+        type(self).forward = function  # type: ignore[method-assign]  # each GraphModule has a class of its own
         self.__dict__["_generated"] = generated
         return generated
 

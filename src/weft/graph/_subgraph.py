@@ -108,7 +108,7 @@ def replace_subgraph(
     attributes = Attributes(graph)
     names = {n: attributes.name_for(n) for n in replacement.nodes if n.op in ("get_attr", "call_module")}
     attributes.attach()
-    retarget: Callable[[Node], tuple[str, Any]] = lambda node: (node.op, names.get(node, node.target))  # noqa: E731
+    retarget: Callable[[Node], tuple[str, Any]] = lambda node: (node.op, names.get(node, node.target))  # noqa: E731  # used on the next line but one
     swaps = Swaps()
     made = splice(graph, replacement, dict(zip(placeholders, inputs, strict=True)), part, wanted, retarget, swaps)[1]
     swaps.make_all()

@@ -139,7 +139,7 @@ class PassManager:
             # A pass of others may have changed more than it says.
             if self.lint and (changes or one not in DEFAULT):
                 graph.lint()
-        except Exception as error:
+        except Exception as error:  # named with the pass, and raised again
             if start is not None:
                 self._restore(graph, start, len(report.runs))
             message = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
