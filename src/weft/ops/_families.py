@@ -215,7 +215,7 @@ def composite(
         made = (RandomOp if random else Op)(
             function.__name__,
             eval=by_numpy if eval else _number(function) if scalar else function,
-            infer=infer or (_described if eval else _spread_call)(function),
+            infer=infer or (_described if eval else spread_call)(function),
             vjp=(through_body,) * len(arrays),
             arrays=arrays,
             doc=_doc(function),
@@ -329,7 +329,7 @@ def _result_dtype(
         return np.asarray(function(*(np.ones(2, d) for d in dtypes), **dict(extra))).dtype
 
 
-def _spread_call(function: Callable[..., Any]) -> Callable[..., Any]:
+def spread_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function` as a function of the values of its parameters in order, `*args` and keyword-only ones included."""
     kinds = [(p.name, p.kind) for p in inspect.signature(function).parameters.values()]
     if not {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY} & {kind for _, kind in kinds}:
@@ -360,7 +360,7 @@ def _number(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _described(function: Callable[..., Any]) -> Callable[..., Any]:
     """The shape rule of a body, also where a part of its result does not depend on its arrays and comes out as one."""
-    call = _spread_call(function)
+    call = spread_call(function)
     return lambda *values: spec_of(call(*values))
 
 

@@ -19,7 +19,7 @@ from weft.ops.cumulative import cumulative_prod
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import divisor, real
 from weft.ops.logic import equal, greater, less, where
-from weft.ops.manipulation import broadcast_to, flip, permute_dims, reshape
+from weft.ops.manipulation import broadcast_to, dims, flip, permute_dims, reshape
 from weft.ops.transcendental import exp_share, sqrt
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "prod",
     "std",
     "sum",
+    "sum_to",
     "var",
 ]
 
@@ -61,6 +62,26 @@ def count(x: Any, axis: Any) -> int:
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Any:
     """Sum of the elements along the given axes."""
     return np.sum(x, axis=axis_tuple(axis), dtype=dtype, keepdims=keepdims)
+
+
+def _summed_to(x: Any, shape: Any) -> Spec:
+    wanted = dims("sum_to", shape)
+    if len(wanted) > len(shape_of(x)):
+        raise ShapeError(f"sum_to: {shape_of(x)} has fewer dimensions than {wanted}")
+    return Spec(wanted, dtype_of(x))
+
+
+@op(arrays=("x",), infer=_summed_to, vjp=lambda g, y, x, shape: broadcast_to(g, shape_of(x)), linear=True)
+def sum_to(x: Any, shape: Any) -> Any:
+    """The array summed down to a shape that broadcasts to its own: what broadcasting repeated is added up."""
+    x, wanted = np.asarray(x), dims("sum_to", shape)
+    if x.shape == wanted:
+        return x if wanted else x[()]
+    if np.broadcast_shapes(x.shape, wanted) != x.shape:
+        raise ShapeError(f"sum_to: {wanted} does not broadcast to {x.shape}")
+    extra = x.ndim - len(wanted)
+    axes = (*range(extra), *(i + extra for i, d in enumerate(wanted) if d == 1 and x.shape[i + extra] != 1))
+    return np.sum(x, axis=axes).reshape(wanted)[()]
 
 
 def _prod(g: Any, y: Any, x: Any, axis: Any, dtype: Any, keepdims: Any) -> Any:

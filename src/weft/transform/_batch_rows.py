@@ -1,0 +1,142 @@
+"""Examples one after the other: a loop that runs nodes for one and writes what they give into its row.
+
+Right for whatever runs for one example, as long as all examples give results of one shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.errors import CaptureError
+from weft.graph import Node
+from weft.graph._control import fori_loop
+from weft.ops import Spec
+from weft.ops._dim import Dim
+from weft.ops._op import TABLE
+from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain, kind_dtype
+from weft.transform._builder import Builder, Value
+
+_NUMBERS = (bool, int, float, complex)
+_UPDATE = TABLE["index_update"]
+
+
+def row_of(builder: Builder, entry: Any, row: Any) -> Any:
+    """One example of an entry, as a graph of one example has it."""
+    if isinstance(entry, tuple):
+        return tuple(row_of(builder, part, row) for part in entry)
+    if isinstance(entry, TapeRows):
+        raise Unbatchable("a tape of many examples")
+    if not isinstance(entry, Rows):
+        return entry
+    value = builder.value(entry.value.node)[row]
+    if entry.type in _NUMBERS:
+        return builder.create(entry.type, (value,), {}, entry.type)
+    return value.node
+
+
+def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
+    """Run nodes for each example in turn; entries for `result`: a node, or a list of nodes and constants."""
+    outer = batch.builder
+    inner = outer.body()
+    row = inner.region.placeholder("row")
+    row.meta["type"] = int
+    one = Batch(inner, None, {})
+    inside = set(nodes)
+    parts = result if isinstance(result, list) else [result]
+    read = dict.fromkeys(each for node in nodes for each in node.all_input_nodes if each not in inside)
+    read.update((part, None) for part in parts if isinstance(part, Node) and part not in inside)
+    for node in read:
+        one.known[node] = row_of(inner, batch.known[node], Value(inner, row, int))
+    for node in nodes:
+        with inner.at(node):
+            one.known[node] = one._attribute(node) if node.op == "get_attr" else one.copy(node)
+    leaves: list[Value] = []
+    shaped = [_collected(one, batch, part, inside, leaves) for part in parts]
+    made = _loop(batch, inner, row, leaves)
+    found = [_filled(outer, each, made) for each in shaped]
+    return found if isinstance(result, list) else found[0]
+
+
+class _Leaf:
+    """A result of the loop: where it is among them, and the type that one example has."""
+
+    def __init__(self, index: int, type_: Any) -> None:
+        self.index, self.type = index, type_
+
+
+def _collected(one: Batch, batch: Batch, part: Any, inside: set[Node], leaves: list[Value]) -> Any:
+    """The structure of a result, its arrays among the leaves."""
+    if not isinstance(part, Node):
+        return part
+    if part not in inside and is_plain(batch.known[part]):
+        return _Known(batch.known[part])
+    if part not in inside and isinstance(batch.known[part], Rows):
+        return _Known(batch.known[part])
+    return _typed(one.builder, one.builder.value(one.known[part]), part, leaves)
+
+
+class _Known:
+    """A result that there is already."""
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+
+
+def _typed(inner: Builder, value: Any, node: Node, leaves: list[Value]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_typed(inner, each, node, leaves) for each in value)
+    if not isinstance(value, Value):
+        return value
+    type_ = value.type
+    if type_ is None and not node.users:
+        return None
+    if not isinstance(type_, Spec) and type_ not in _NUMBERS:
+        raise Unbatchable(f"a value of type {getattr(type_, '__name__', type_)}", node)
+    if any(_within(inner, dim) for dim in value.shape):
+        raise refused(node, "its size differs between examples", "give all examples results of one size, or use a mask")
+    leaves.append(value)
+    return _Leaf(len(leaves) - 1, type_)
+
+
+def _within(inner: Builder, dim: Any) -> bool:
+    """Whether a size is known inside the loop only."""
+    if not isinstance(dim, Dim):
+        return False
+    return any(atom.source is not None and atom.source[1].graph is inner.graph for atom in dim.atoms())
+
+
+def refused(node: Node, why: str, help: str) -> CaptureError:
+    """The error for what no batch can hold."""
+    location = node.location
+    name = getattr(node.target, "__name__", str(node.target))
+    where = None if location is None else str(location)
+    return CaptureError(f"the result of {name} cannot be batched: {why}", where=where, help=help)
+
+
+def _loop(batch: Batch, inner: Builder, row: Node, leaves: list[Value]) -> list[Any]:
+    """Write the loop; its results."""
+    from weft.transform._batch_bodies import close_all
+
+    outer = batch.builder
+    starts, own, results = [], [row], []
+    for leaf in leaves:
+        start = batch.call("zeros", (batch.size, *leaf.shape), kind_dtype(leaf.type))
+        place = inner.region.placeholder("rows")
+        place.meta["type"] = start.type
+        own.append(place)
+        starts.append(start)
+        written = inner.call(_UPDATE, Value(inner, place, start.type), Value(inner, row, int), leaf)
+        results.append(written)
+    operands = close_all([inner], [own], [tuple(results)])
+    types = tuple(start.type for start in starts)
+    node = outer.create(fori_loop, (0, batch.size, inner.graph, tuple(starts), *operands), {}, types)
+    return [outer.item(node, k, type_) for k, type_ in enumerate(types)]
+
+
+def _filled(builder: Builder, shaped: Any, made: list[Any]) -> Any:
+    if isinstance(shaped, tuple):
+        return tuple(_filled(builder, part, made) for part in shaped)
+    if isinstance(shaped, _Known):
+        return shaped.entry
+    return Rows(made[shaped.index], shaped.type) if isinstance(shaped, _Leaf) else shaped

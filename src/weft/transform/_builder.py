@@ -1,0 +1,276 @@
+"""`Builder`: adds typed nodes to a graph; `Value` is what derivative rules compute with.
+
+A rule calls ops on Values as it would on arrays, and each call becomes a node. So the rules of the op table, which
+serve the tape, serve graphs as well.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from weft import pytree
+from weft.capture._kinds import REPRESENTATIVES
+from weft.capture._region import Region
+from weft.capture._sizes import SizeNodes, rename
+from weft.graph import Graph, Node
+from weft.ops import Op, Spec
+from weft.ops._dim import Dim, Sizes, unknown_sizes
+from weft.ops._methods import Methods
+from weft.ops._op import TABLE, op_of
+from weft.transform._tape import EMPTY, Tape, Tapes
+
+
+class Value(Methods):
+    """The value of a node, of a known type: an array, or a number of Python's or NumPy's."""
+
+    __slots__ = ("builder", "node", "type")
+    __weft_priority__ = 60
+    _is_proxy = True  # so that a graph refuses it as a constant
+
+    def __init__(self, builder: Builder, node: Node, type_: Any) -> None:
+        self.builder = builder
+        self.node = node
+        self.type = type_
+
+    @property
+    def shape(self) -> tuple[Any, ...]:  # type: ignore[override]  # read only here
+        return self.type.shape if isinstance(self.type, Spec) else ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]  # read only here
+        return self.type.dtype if isinstance(self.type, Spec) else np.dtype(self.type)
+
+    def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.builder.call(op, *args, **kwargs)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[k] for k in range(int(self.shape[0]))])
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the value of {self.node.name} is known only when the graph runs")
+
+    def __repr__(self) -> str:
+        return f"<value of {self.node.name}: {self.type}>"
+
+
+class Builder(SizeNodes):
+    """Writes into one graph, or into the body of a control-flow node of the graph of its `parent`.
+
+    `position` and `label` are where in the program the nodes now being made come from.
+    """
+
+    def __init__(self, graph: Graph, sizes: Sizes, parent: Builder | None = None) -> None:
+        self.region = Region(None if parent is None else parent.region)
+        self.region.graph = graph
+        self.root = self.region if parent is None else parent.root
+        self.sizes = sizes
+        self.parent = parent
+        self.graph = graph
+        self.position: Any = None
+        self.integers: dict[Node, Any] = {}
+        self.whole: dict[tuple[Any, ...], Node] = {}  # constant arrays of one number that were made already
+
+    # Values
+
+    def value(self, node: Any) -> Any:
+        """The Value of a node; what holds nodes becomes the same of Values."""
+        if isinstance(node, Node):
+            node = self.region.lift(node)
+            return self.wrap(node, node.meta.get("type"))
+        if isinstance(node, (tuple, list)):
+            parts = [self.value(part) for part in node]
+            return type(node)(*parts) if hasattr(node, "_fields") else type(node)(parts)
+        if isinstance(node, slice):
+            return slice(self.value(node.start), self.value(node.stop), self.value(node.step))
+        if isinstance(node, dict):
+            return {key: self.value(part) for key, part in node.items()}
+        return node
+
+    def wrap(self, node: Node, type_: Any) -> Any:
+        """The Value of a node of this type; a tuple of Values where it gives several."""
+        if isinstance(type_, (tuple, list)):
+            return tuple(self.item(node, k, part) for k, part in enumerate(type_))
+        return Value(self, node, type_)
+
+    def item(self, node: Node, index: int, type_: Any) -> Any:
+        """One of several results."""
+        for user in node.users:
+            if user.target is operator.getitem and user.args == (node, index) and user.graph is self.graph:
+                return self.wrap(user, type_)
+        return self.wrap(self.create(operator.getitem, (node, index), {}, type_), type_)
+
+    def argument(self, value: Any) -> Any:
+        """What a value is as an argument of a node."""
+        if isinstance(value, Value):
+            return self.region.lift(value.node)
+        if isinstance(value, Node):
+            return self.region.lift(value)
+        if isinstance(value, Dim):
+            return self.size_node(value)
+        if isinstance(value, (tuple, list)):
+            parts = [self.argument(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, slice):
+            return slice(self.argument(value.start), self.argument(value.stop), self.argument(value.step))
+        if isinstance(value, dict):
+            return {key: self.argument(part) for key, part in value.items()}
+        if isinstance(value, np.ndarray):
+            return self.constant(value)
+        return value
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Any:
+        """A node that gives an array: a call that makes it where all of its elements are one number."""
+        if array.ndim == 0:
+            return array[()]
+        first = array.flat[0] if array.size else np.zeros((), array.dtype)[()]
+        if array.size == 0 or (array == first).all():
+            return self.call(TABLE["full"], array.shape, first.item(), dtype=array.dtype).node
+        root = self.root.graph
+        name = f"_array{len(root.constants)}"
+        root.constants[name] = array
+        with root.inserting_before(next(node for node in root.nodes if node.op != "placeholder")):
+            node = root.create_node("get_attr", name, (), {})
+        node._meta = {"type": Spec(array.shape, array.dtype)}
+        return self.region.lift(node)
+
+    # Nodes
+
+    def create(
+        self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any, name: str | None = None
+    ) -> Node:
+        """A call of a function."""
+        node_args = tuple([self.argument(a) for a in args])
+        node_kwargs = {key: self.argument(a) for key, a in kwargs.items()} if kwargs else kwargs
+        node = self.graph.create_node("call_function", target, node_args, node_kwargs, name)
+        node._position = self.position
+        node._meta = {"type": type_}
+        return node
+
+    def call(self, op: Any, *args: Any, **kwargs: Any) -> Any:
+        """Record a call of an op; the Value of its result, or a tuple of them."""
+        arguments = op.bind(args, kwargs)
+        names = op.__signature__.parameters
+        rules = [
+            self.abstract(value) if name in op.arrays else self.structural(value)
+            for name, value in zip(names, arguments, strict=True)
+        ]
+        type_ = self.inferred(op, rules)
+        node = self.create(_operator(op, args, kwargs), args, kwargs, type_)
+        if isinstance(type_, Spec):
+            self.bind_sizes(node, type_)
+            return Value(self, node, type_)
+        return self.wrap(node, type_)
+
+    def inferred(self, op: Op, rules: Any) -> Any:
+        """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
+        guessed = len(self.sizes.assumed)
+        with unknown_sizes(self.sizes):
+            type_ = op.infer(*rules)
+        if isinstance(type_, (np.ndarray, np.generic)):
+            type_ = Spec(type_.shape, type_.dtype)
+        if all(g.relation == "==" and g.outcome for g in self.sizes.assumed[guessed:]):
+            return type_
+        return pytree.map(lambda spec: self._opened(spec, op.name), type_)
+
+    def _opened(self, spec: Any, name: str) -> Any:
+        if not isinstance(spec, Spec):
+            return spec
+        return Spec([self.sizes.fresh(name) for _ in spec.shape], spec.dtype)
+
+    def abstract(self, value: Any) -> Any:
+        """What a shape rule is given for an array."""
+        if isinstance(value, Value):
+            return value.type if isinstance(value.type, Spec) else REPRESENTATIVES.get(value.type, value.type)
+        if isinstance(value, np.ndarray):
+            return Spec(value.shape, value.dtype)
+        if isinstance(value, (tuple, list)):
+            return type(value)([self.abstract(part) for part in value])
+        return value
+
+    def structural(self, value: Any, bound: bool = False) -> Any:
+        """What a shape rule is given for any other parameter: integers are expressions of sizes where they can be."""
+        if isinstance(value, Value):
+            if value.type is int or (bound and value.shape == () and value.dtype.kind in "iu"):
+                return self.integer_of(value.node) if bound else Spec((), np.intp)
+            return value.type if isinstance(value.type, Spec) else Spec((), np.dtype(value.type))
+        if isinstance(value, np.ndarray):
+            return Spec(value.shape, value.dtype) if value.dtype.kind != "b" else value
+        if isinstance(value, (tuple, list)):
+            return type(value)([self.structural(part, bound) for part in value])
+        if isinstance(value, slice):
+            return slice(*(self.structural(part, True) for part in (value.start, value.stop, value.step)))
+        return value
+
+    def integer_of(self, node: Node) -> Any:
+        """An integer as an expression of sizes."""
+        known = self.integers.get(node)
+        if known is None:
+            known = self.integers[node] = self.sizes.value(node.name, None, ("node", node))
+        return known
+
+    @contextmanager
+    def at(self, node: Node) -> Iterator[None]:
+        """Nodes made inside come from where another node comes from."""
+        before, self.position = self.position, node._position
+        try:
+            yield
+        finally:
+            self.position = before
+
+    def mark(self) -> Node:
+        """The node after which the next one will stand, for `since`."""
+        graph = self.graph
+        return graph._after if graph._after is not None else graph._before._prev
+
+    def since(self, mark: Node) -> list[Node]:
+        """The nodes made after a mark, in order."""
+        found = []
+        node = self.mark()
+        while node is not mark:
+            found.append(node)
+            node = node._prev
+        return found[::-1]
+
+    def zeros(self, type_: Any) -> Any:
+        """The derivative of what does not vary."""
+        if isinstance(type_, (Tape, Tapes)):
+            return EMPTY  # of a tape used up
+        spec = type_ if isinstance(type_, Spec) else Spec((), np.dtype(type_))
+        return self.call(TABLE["zeros"], spec.shape, spec.dtype)
+
+    def body(self) -> Builder:
+        """A builder for a body of a control-flow node of this graph."""
+        return Builder(Graph(), self.sizes, self)
+
+
+_OPERATORS = {
+    TABLE[name]: getattr(operator, function)
+    for name, function in {
+        **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg", "pow": "pow"},
+        **{"matmul": "matmul", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"},
+        **{"equal": "eq", "not_equal": "ne", "getitem": "getitem"},
+    }.items()
+}
+
+
+def _operator(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The operator of Python's that means an op, where one of its operands is NumPy's."""
+    if kwargs or op not in _OPERATORS:
+        return op
+    return _OPERATORS[op] if any(isinstance(a, Value) and isinstance(a.type, Spec) for a in args) else op
+
+
+def named(value: Any, name: str) -> Any:
+    """The value, its node renamed."""
+    rename(value.node, name)
+    return value
+
+
+__all__ = ["Builder", "Value", "named", "op_of"]

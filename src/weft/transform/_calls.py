@@ -1,0 +1,82 @@
+"""What the call of a node means to a derivative: which op it is, with which arguments."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from weft.errors import NotDifferentiable
+from weft.graph import Node
+from weft.ops import Op
+from weft.ops._op import TABLE, op_of
+
+_MATH = {
+    **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh")},
+    **{name: name for name in ("atanh", "exp", "log", "log1p", "expm1", "log2", "log10", "sqrt", "atan2", "hypot")},
+    **{name: name for name in ("copysign", "exp2", "cbrt", "floor", "ceil", "trunc")},
+    **{"fabs": "abs", "pow": "pow", "degrees": "degrees", "radians": "radians", "erf": "erf", "erfc": "erfc"},
+    **{"fmod": "fmod"},
+}
+_BY_FUNCTION: dict[Any, str] = {
+    **{getattr(math, name): op for name, op in _MATH.items() if hasattr(math, name)},
+    abs: "abs",
+    pow: "pow",
+}
+
+
+def op_call(node: Node) -> tuple[Op, tuple[Any, ...]] | None:
+    """The op that a node calls, and the value of each of its parameters; None where it is none."""
+    if node.op != "call_function":
+        return None
+    op = op_of(node.target)
+    if op is None:
+        op = _named(node.target)
+        if op is None:
+            return None
+    return op, op.bind(node.args, node.kwargs)
+
+
+def _named(function: Any) -> Op | None:
+    try:
+        name = _BY_FUNCTION.get(function)
+    except TypeError:
+        return None
+    return TABLE.get(name) if name is not None else None
+
+
+def is_cast(node: Node) -> bool:
+    """Whether a node makes a number of its argument: `float(x)`, `np.float32(x)`."""
+    target = node.target
+    if target in (float, complex, operator.pos):
+        return True
+    return isinstance(target, type) and issubclass(target, np.inexact)
+
+
+def varies_with(op: Op, arguments: tuple[Any, ...]) -> Iterator[Any]:
+    """The arguments whose values a result depends on, not on their shapes alone."""
+    depends = op.depends
+    for position, varies in zip(op.positions, depends, strict=True):
+        if varies:
+            yield arguments[position]
+
+
+def refuse_call(node: Node) -> NoReturn:
+    """Say that a call has no derivative."""
+    name = getattr(node.target, "__qualname__", None) or str(node.target)
+    module = getattr(node.target, "__module__", None)
+    shown = f"{module}.{name}" if module and module not in ("builtins", "_operator") else name
+    raise NotDifferentiable(
+        f"{shown} has no derivative rule",
+        where=where_of(node),
+        help="use a function of NumPy's or weft's, or give it a rule with weft.custom_vjp",
+    )
+
+
+def where_of(node: Node) -> str | None:
+    """Where in the program a node comes from, as errors show it."""
+    location = node.location
+    return None if location is None else str(location)

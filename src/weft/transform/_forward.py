@@ -1,0 +1,225 @@
+"""Forward mode: tangents of a graph, as nodes between its own.
+
+Each node is followed by the nodes of its tangent. An op that is linear is called on tangents; of a pointwise op the
+tangent is the slope times the tangent; of any other op it is what its rule for gradients gives, transposed: that rule
+is linear in the gradient, so the gradient of the rule itself, which is recorded for that, is the forward derivative.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from weft.errors import NotDifferentiable
+from weft.graph import Node
+from weft.ops import Op, Spec
+from weft.ops._dim import same_shape
+from weft.ops._families import spread_call
+from weft.ops._op import TABLE
+from weft.transform._activity import activity, continuous
+from weft.transform._builder import Builder, Value
+from weft.transform._calls import is_cast, op_call, refuse_call, where_of
+from weft.transform._reverse import Pullback
+from weft.transform._tape import EMPTY, Tape, record
+
+_LINEAR = frozenset({"index_update"})  # in the array and the value together, though its rule has to look at the key
+
+
+class Pushforward:
+    """The walk: `tangents` has those of the nodes that vary; of a node with several results, a list."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.tangents: dict[Node, Any] = {}
+
+    def run(self, nodes: Sequence[Node]) -> None:
+        """Add the tangents of nodes, each after its node."""
+        from weft.transform._forward_control import push_control
+
+        graph = self.builder.graph
+        for node in nodes:
+            if node.op != "call_function" or not any(each in self.tangents for each in node.all_input_nodes):
+                continue
+            if not continuous(node.meta.get("type")):
+                continue
+            if node.bodies:
+                with graph.inserting_before(node), self.builder.at(node):
+                    push_control(self, node)
+                continue
+            with graph.inserting_before(node.next), self.builder.at(node):
+                found = self._call(node)
+            if found is not None:
+                self.tangents[node] = found
+
+    def of(self, argument: Any) -> Any:
+        """The tangent of an argument; None where it does not vary; of a list, one for each part."""
+        if isinstance(argument, Node):
+            return self.tangents.get(argument)
+        if isinstance(argument, (list, tuple)):
+            parts = [self.of(part) for part in argument]
+            return parts if any(part is not None for part in parts) else None
+        return None
+
+    def filled(self, argument: Any, value: Any) -> Any:
+        """The tangent of an argument, zeros where it does not vary."""
+        if isinstance(argument, (list, tuple)):
+            return type(argument)(map(self.filled, argument, value))
+        found = self.of(argument)
+        if found is not None:
+            return found
+        if isinstance(value, Value):
+            return self.builder.call(TABLE["zeros_like"], value) if value.shape else self.builder.zeros(value.type)
+        return 0.0 if isinstance(value, (int, float, complex)) else value
+
+    def _call(self, node: Node) -> Any:
+        target = node.target
+        if target is operator.getitem and isinstance(node.args[0], Node):
+            source, key = node.args
+            tangent, type_ = self.tangents.get(source), source.meta.get("type")
+            if isinstance(type_, (tuple, list)):
+                return None if tangent is None else tangent[key]
+            if isinstance(type_, Tape):
+                return self._unrecord(tangent, key)
+        if target is record:
+            return self._record(node)
+        called = op_call(node)
+        if called is None:
+            if is_cast(node):
+                return self._cast(node)
+            refuse_call(node)
+        return self._op(node, *called)  # type: ignore[misc]  # refused where it is None
+
+    def _cast(self, node: Node) -> Any:
+        tangent, type_ = self.of(node.args[0]), node.meta["type"]
+        dtype = type_.dtype if isinstance(type_, Spec) else type_
+        return tangent if tangent is None or tangent.dtype == dtype else self.builder.call(
+            TABLE["astype"], tangent, dtype
+        )
+
+    # Tapes
+
+    def _record(self, node: Node) -> Any:
+        tape, *values = node.args
+        found = {place: self.of(value) for place, value in enumerate(values, 1)}
+        present = {place: value for place, value in found.items() if value is not None}
+        before = self.of(tape)
+        types = tuple(value.type for value in present.values())
+        made = Tape(types, tuple(present))
+        start = EMPTY if before is None else before
+        return Value(self.builder, self.builder.create(record, (start, *present.values()), {}, made, "t_tape"), made)
+
+    def _unrecord(self, tangent: Any, key: int) -> Any:
+        if tangent is None:
+            return None
+        if key == 0:
+            return self.builder.item(tangent.node, 0, tangent.type)
+        at = tangent.type.at(key)
+        return None if at is None else self.builder.item(tangent.node, at, tangent.type.types[at - 1])
+
+    # Ops
+
+    def _op(self, node: Node, op: Op, arguments: tuple[Any, ...]) -> Any:
+        values = self.builder.value(arguments)
+        if op.composite:
+            return self._composite(op, values)
+        varied = [
+            (which, position)
+            for which, position in enumerate(op.positions)
+            if op.depends[which] and self.of(arguments[position]) is not None
+        ]
+        if not varied:
+            return None
+        for which, _ in varied:
+            rule = op.vjp[which]
+            if isinstance(rule, NotDifferentiable):
+                message = f"{op.name} has no derivative with respect to {op.arrays[which]}: {rule.message}"
+                raise NotDifferentiable(message, where=where_of(node))
+        type_ = node.meta["type"]
+        if op.linear or op.name in _LINEAR:
+            return self._linear(op, arguments, values, type_)
+        result = self.builder.wrap(node, type_)
+        total: Any = None
+        for which, position in varied:
+            part = self._part(op, which, position, result, self.of(arguments[position]), values)
+            total = part if total is None else _sum(total, part)
+        return self._whole(total, type_)
+
+    def _linear(self, op: Op, arguments: tuple[Any, ...], values: Any, type_: Any) -> Any:
+        given = list(values)
+        for position, rule in zip(op.positions, op.vjp, strict=True):
+            if not isinstance(rule, NotDifferentiable):
+                given[position] = self.filled(arguments[position], values[position])
+        return self._whole(_caller(op)(*given), type_)
+
+    def _part(self, op: Op, which: int, position: int, result: Any, tangent: Any, values: Any) -> Any:
+        """What one argument adds to the tangent of the result."""
+        rule: Any = op.vjp[which]
+        slope = getattr(rule, "slope", None)
+        if slope is not None:
+            factor = slope(result, *values)
+            if type(factor) is int:
+                return tangent if factor == 1 else -tangent if factor == -1 else tangent * factor
+            return tangent * factor
+        if op.domain is not None and result.dtype.kind == "f" and tangent.dtype.kind == "f":
+            spread = self._whole(tangent, result.type)
+            return rule(spread, result, *values)
+        return self._transposed(rule, result, tangent, values)
+
+    def _transposed(self, rule: Any, result: Any, tangent: Any, values: Any) -> Any:
+        builder = self.builder
+        several = isinstance(result, tuple)
+        results = result if several else (result,)
+        seeds = tuple(builder.zeros(each.type) if continuous(each.type) else 0 for each in results)
+        mark = builder.mark()
+        found = rule(seeds if several else seeds[0], result, *values)
+        made = builder.since(mark)
+        start = {seed.node: True for seed in seeds if isinstance(seed, Value)}
+        pull = Pullback(builder, activity(made, start))
+        for each, part in zip(found, tangent, strict=True) if isinstance(tangent, list) else [(found, tangent)]:
+            if isinstance(each, Value) and part is not None:
+                pull.add(each.node, self._as(part, each.type))
+        pull.run(made)
+        parts = [pull.gradients.get(seed.node) if isinstance(seed, Value) else None for seed in seeds]
+        return parts if several else parts[0]
+
+    def _as(self, tangent: Any, type_: Any) -> Any:
+        """The tangent of an argument as a gradient of what its rule gives, which is broadcast to it afterwards."""
+        return self._whole(tangent, type_)
+
+    def _composite(self, op: Op, values: Any) -> Any:
+        mark = self.builder.mark()
+        result = _caller(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
+        self.run(self.builder.since(mark))
+        if isinstance(result, (tuple, list)):
+            found = [self.tangents.get(each.node) if isinstance(each, Value) else None for each in result]
+            return found if any(each is not None for each in found) else None
+        return self.tangents.get(result.node) if isinstance(result, Value) else None
+
+    def _whole(self, tangent: Any, type_: Any) -> Any:
+        """A tangent in the shape and dtype of its value."""
+        if isinstance(tangent, (list, tuple)):
+            return [None if part is None else self._whole(part, each) for part, each in zip(tangent, type_, strict=True)]
+        if not isinstance(tangent, Value):
+            return None
+        spec = type_ if isinstance(type_, Spec) else Spec((), type_)
+        if not same_shape(tangent.shape, spec.shape):
+            tangent = self.builder.call(TABLE["broadcast_to"], tangent, spec.shape)
+        if tangent.dtype != spec.dtype:
+            if tangent.dtype.kind == "c" and spec.dtype.kind != "c":
+                tangent = self.builder.call(TABLE["real"], tangent)
+            if tangent.dtype != spec.dtype:
+                tangent = self.builder.call(TABLE["astype"], tangent, spec.dtype)
+        return tangent
+
+
+_caller = cache(spread_call)
+
+
+def _sum(total: Any, part: Any) -> Any:
+    if part is None:
+        return total
+    if isinstance(total, list):
+        return [_sum(a, b) if a is not None else b for a, b in zip(total, part, strict=True)]
+    return total + part

@@ -1,0 +1,250 @@
+"""Reverse mode: the gradient of a graph, as nodes added to it.
+
+One walk over the nodes from the last to the first. The rule of each op takes the gradient of its result to those of its
+arguments, and what comes to a value from several uses is added up. A read of a part of an array adds to that part of
+the array's gradient, in place where the memory allows, rather than making an array of zeros for each read. What control
+flow does is in `_reverse_control`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.capture._sizes import rename
+from weft.errors import NotDifferentiable
+from weft.graph import Node
+from weft.ops import Op, Spec
+from weft.ops._families import spread_call
+from weft.ops._dim import Dim, same_shape
+from weft.ops._op import TABLE
+from weft.transform._activity import Active, activity, any_active, of
+from weft.transform._builder import Builder, Value
+from weft.transform._calls import is_cast, op_call, refuse_call, where_of
+from weft.transform._split import bytes_of, cheap
+from weft.transform._tape import EMPTY, Tape, Tapes, record
+
+
+_UPDATE = TABLE["index_update"]
+
+
+class Pullback:
+    """The walk: `gradients` holds what has come to each node so far.
+
+    `costs` are what it costs to have an input of the graph in the backward, too; none where that is free, as it is
+    for all values outside of loops.
+    """
+
+    def __init__(self, builder: Builder, active: dict[Node, Active], costs: dict[Node, float] | None = None) -> None:
+        self.builder = builder
+        self.active = active
+        self.costs = costs
+        self.gradients: dict[Node, Any] = {}
+
+    def run(self, nodes: Sequence[Node]) -> None:
+        """Take the gradients back over nodes, the last first."""
+        from weft.transform._reverse_control import pull_control
+
+        for node in reversed(nodes):
+            if node.op != "call_function" or node not in self.gradients or node not in self.active:
+                continue
+            gradient = self.take(node)
+            with self.builder.at(node):
+                if node.bodies:
+                    pull_control(self, node, gradient)
+                else:
+                    self._call(node, gradient)
+
+    def is_free(self, node: Any) -> bool:
+        """Whether the backward can have a value for nothing: by cheap calls of what every turn of a loop sees."""
+        if self.costs is None or not isinstance(node, Node):
+            return True
+        found = self.costs.get(node)
+        if found is None:
+            free = cheap(node) and all(map(self.is_free, node.all_input_nodes))
+            found = self.costs[node] = 0.0 if free else bytes_of(node.meta.get("type"))
+        return found == 0
+
+    # Gradients
+
+    def add(self, node: Any, gradient: Any) -> None:
+        """Add to the gradient of a value, brought to its shape and dtype."""
+        if not isinstance(node, Node) or not any_active(self.active.get(node, False)) or gradient is None:
+            return
+        if isinstance(gradient, (int, float)) and gradient == 0:
+            return
+        known = self.gradients.get(node)
+        if isinstance(node.meta["type"], (Tape, Tapes)):
+            assert known is None, "a tape is used once"
+            self.gradients[node] = gradient
+            return
+        gradient = self.fitted(gradient, node.meta["type"])
+        if known is None:
+            self.gradients[node] = self._named(gradient, node)
+        else:
+            self.gradients[node] = self._named(known + gradient, node)
+
+    def take(self, node: Node) -> Any:
+        """The gradient that has come to a node, taken out; None where there is none."""
+        found = self.gradients.pop(node, None)
+        if not isinstance(found, dict):
+            return found
+        rest = found.pop(0, None)
+        values = {k: found[k] for k in sorted(found)}
+        types = tuple(value.type for value in values.values())
+        made = Tape(types, tuple(values))
+        start: Any = EMPTY if rest is None else rest
+        return Value(self.builder, self.builder.create(record, (start, *values.values()), {}, made, "d_tape"), made)
+
+    def add_item(self, node: Node, index: int, gradient: Any) -> None:
+        """Add to the gradient of one of several results."""
+        parts = self.gradients.setdefault(node, [None] * len(node.meta["type"]))
+        parts[index] = gradient if parts[index] is None else parts[index] + gradient
+
+    def add_part(self, node: Node, key: Any, gradient: Any) -> None:
+        """Add to the part of an array's gradient that a key selects."""
+        if not any_active(self.active.get(node, False)):
+            return
+        known = self.gradients.get(node)
+        call, type_ = self.builder.call, node.meta["type"]
+        if known is None:
+            if gradient.dtype != type_.dtype:
+                gradient = self.builder.call(TABLE["astype"], gradient, type_.dtype)
+            made = call(TABLE["place_at"], gradient, key, type_.shape)
+        else:
+            made = call(TABLE["index_add"], known, key, gradient)
+        self.gradients[node] = self._named(made, node)
+
+    def _named(self, gradient: Value, node: Node) -> Value:
+        made = gradient.node
+        if made.graph is self.builder.graph and made.op == "call_function" and not made.meta.get("named"):
+            rename(made, f"d_{node.name}")
+            made.meta["named"] = True
+        return gradient
+
+    def fitted(self, gradient: Any, type_: Any) -> Value:
+        """A gradient in the shape and dtype of its variable: what was broadcast is summed, what is not real dropped."""
+        wanted = type_ if isinstance(type_, Spec) else Spec((), np.dtype(type_))
+        call = self.builder.call
+        if not isinstance(gradient, Value):
+            return call(TABLE["full"], wanted.shape, gradient, dtype=wanted.dtype)
+        if not same_shape(gradient.shape, wanted.shape):
+            gradient = self._reduced(gradient, wanted.shape)
+        if gradient.dtype != wanted.dtype:
+            if wanted.dtype.kind != "c" and gradient.dtype.kind == "c":
+                gradient = call(TABLE["real"], gradient)
+            if gradient.dtype != wanted.dtype:
+                gradient = call(TABLE["astype"], gradient, wanted.dtype)
+        return gradient
+
+    def _reduced(self, gradient: Value, shape: tuple[Any, ...]) -> Value:
+        call, got = self.builder.call, gradient.shape
+        if any(isinstance(d, Dim) for d in (*got, *shape)):
+            return call(TABLE["sum_to"], gradient, shape)
+        extra = len(got) - len(shape)
+        if extra < 0:
+            return call(TABLE["broadcast_to"], gradient, shape)
+        axes = (*range(extra), *(i + extra for i, d in enumerate(shape) if d == 1 and got[i + extra] != 1))
+        if axes:
+            gradient = call(TABLE["sum"], gradient, axis=axes)
+            if gradient.shape != shape:
+                gradient = call(TABLE["reshape"], gradient, shape)
+        if gradient.shape != shape:
+            gradient = call(TABLE["broadcast_to"], gradient, shape)
+        return gradient
+
+    def zeros_like(self, node: Node, index: int) -> Value:
+        """A gradient of nothing for one of several results."""
+        type_ = node.meta["type"][index]
+        if isinstance(type_, Spec) and any(isinstance(d, Dim) for d in type_.shape):
+            return self.builder.call(TABLE["zeros_like"], self.builder.item(node, index, type_))
+        return self.builder.zeros(type_)
+
+    # Calls
+
+    def _call(self, node: Node, gradient: Any) -> None:
+        target = node.target
+        if target is operator.getitem and isinstance(node.args[0], Node):
+            source, key = node.args
+            type_ = source.meta.get("type")
+            if isinstance(type_, (tuple, list)):
+                self.add_item(source, key, gradient)
+                return
+            if isinstance(type_, Tape):
+                self.gradients.setdefault(source, {})[key] = gradient
+                return
+            self.add_part(source, self.builder.value(key), gradient)
+            return
+        if target is record:
+            self._record(node, gradient)
+            return
+        called = op_call(node)
+        if called is None:
+            if is_cast(node):
+                self.add(node.args[0], gradient)
+                return
+            refuse_call(node)
+        self._op(node, *called, gradient)  # type: ignore[misc]  # refused where it is None
+
+    def _record(self, node: Node, gradient: Value) -> None:
+        """Take the gradients off a tape in the order in which values were put on it."""
+        tape, *values = node.args
+        for place, value in enumerate(values, 1):
+            at = gradient.type.at(place)
+            if at is not None:
+                self.add(value, self.builder.item(gradient.node, at, gradient.type.types[at - 1]))
+        if isinstance(tape, Node):
+            self.add(tape, self.builder.item(gradient.node, 0, gradient.type))
+
+    def _op(self, node: Node, op: Op, arguments: tuple[Any, ...], gradient: Any) -> None:
+        values = self.builder.value(arguments)
+        type_ = node.meta["type"]
+        if isinstance(gradient, list):
+            gradient = tuple(
+                self.builder.zeros(each) if part is None else part for part, each in zip(gradient, type_, strict=True)
+            )
+        if op.composite:
+            self._composite(op, values, gradient)
+            return
+        result = self.builder.wrap(node, type_)
+        # The last first: of an index_update, what was written before what was there, whose gradient is cleared then.
+        for which, position in reversed(list(enumerate(op.positions))):
+            argument = arguments[position]
+            if not op.depends[which] or not of(self.active, argument):
+                continue
+            rule = op.vjp[which]
+            if isinstance(rule, NotDifferentiable):
+                raise NotDifferentiable(
+                    f"{op.name} has no derivative with respect to {op.arrays[which]}: {rule.message}",
+                    where=where_of(node),
+                )
+            found = rule(gradient, result, *values)
+            if op is _UPDATE and which == 1:
+                found = self._apart(found)
+            if isinstance(argument, (list, tuple)):
+                for part, each in zip(argument, found, strict=True):
+                    self.add(part, each)
+            else:
+                self.add(argument, found)
+
+    def _apart(self, part: Value) -> Value:
+        """A part of a gradient, copied: the rest of it is cleared next, in place where it can be."""
+        if part.shape and part.node.target is operator.getitem:
+            return self.builder.call(TABLE["astype"], part, part.dtype, copy=True)
+        return part
+
+    def _composite(self, op: Op, values: Any, gradient: Any) -> None:
+        """Differentiate the body of a composite op, recorded anew: what of it nothing reads is dropped later."""
+        mark = self.builder.mark()
+        result = spread_call(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
+        made = self.builder.since(mark)
+        self.active.update(activity(made, self.active))
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        given = gradient if isinstance(gradient, (tuple, list)) else (gradient,)
+        for each, part in zip(results, given, strict=True):
+            if isinstance(each, Value):
+                self.add(each.node, part)
+        self.run(made)

@@ -1,0 +1,226 @@
+"""Splitting a body that computes forward and backward in one: what the backward needs, and the graph of its own it gets.
+
+What is free in the backward too (a counter, an operand that every turn sees) costs nothing; of the rest, `saved` is put
+on the tape, and what can be had from those by cheap calls is computed again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from weft.graph import Graph, Node
+from weft.graph._arguments import map_copy
+from weft.graph._looping import trip_count
+from weft.ops import Spec
+from weft.ops._dim import Dim, dim_max, dim_min, slice_length, sliced
+from weft.ops._dim_algebra import from_factor
+from weft.transform._builder import Builder
+from weft.transform._calls import op_call
+from weft.transform._mincut import cheapest_to_keep
+from weft.transform._tape import Tape, Tapes
+
+
+_MOVES = frozenset(
+    "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose getitem".split()
+)
+_NUMBERS = frozenset({int, float, bool, complex, getattr, trip_count, min, max, len, operator.not_, operator.truth})
+_UNKNOWN_SIZE = 1000  # elements, of an array of which nobody knows
+
+
+def cheap(node: Node) -> bool:
+    """Whether a call costs next to nothing to run again, and gives the same."""
+    if node.op != "call_function" or node.bodies or node.is_impure():
+        return False
+    if node.target in _NUMBERS:
+        return True
+    called = op_call(node)
+    if called is None:
+        return False
+    op, _ = called
+    return op.domain is not None or op.name in _MOVES
+
+
+def bytes_of(type_: Any) -> float:
+    """How much memory a value takes; infinite where it cannot be kept."""
+    if isinstance(type_, Spec):
+        count = 1.0
+        for dim in type_.shape:
+            count *= _estimate(dim)
+        return count * type_.dtype.itemsize + 8
+    if isinstance(type_, (Tape, Tapes)):
+        return 8.0
+    return 16.0 if isinstance(type_, type) else float("inf")
+
+
+def _estimate(dim: Any) -> float:
+    """About how large a size is; what a slice of unknown bounds selects counts as half."""
+    if not isinstance(dim, Dim):
+        return float(dim)
+    if dim.hint is not None:
+        return float(dim.hint)
+
+    def combine(function: Any, operands: tuple[Any, ...]) -> float:
+        return operands[-1] / 2 if function is sliced else float(function(*operands))
+
+    try:
+        return max(float(dim.build(lambda atom: atom.hint or _UNKNOWN_SIZE, combine)), 1.0)
+    except (TypeError, ZeroDivisionError):  # None among the bounds of a slice inside, or nothing to divide by
+        return float(_UNKNOWN_SIZE)
+
+
+def choose_saved(needed: Iterable[Node], costs: dict[Node, float]) -> list[Node]:
+    """What to save so that every needed value can be had; `costs` are those of inputs, 0 where they are there anyway.
+
+    Any other input is saved whole, or what is read of it.
+    """
+    return sorted(
+        cheapest_to_keep(
+            needed,
+            inputs=lambda node: node.all_input_nodes,
+            free=lambda node: costs.get(node) == 0,
+            cost=lambda node: costs[node] if node in costs else bytes_of(node.meta.get("type")),
+            repeatable=cheap,
+        )
+    )
+
+
+def computed_again(needed: Iterable[Node], free: set[Node], saved: Iterable[Node]) -> list[Node]:
+    """The nodes that have to run again to get every needed value from what is free or saved, in order."""
+    have = {*free, *saved}
+    found: dict[Node, None] = {}
+    waiting = [node for node in needed if node not in have]
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        found[node] = None
+        waiting.extend(each for each in node.all_input_nodes if each not in have)
+    return sorted(found)
+
+
+def read_by(nodes: Sequence[Node], results: Iterable[Any]) -> list[Node]:
+    """The nodes that some nodes read and that are not among them."""
+    inside = set(nodes)
+    found: dict[Node, None] = {}
+    for node in nodes:
+        found.update((each, None) for each in node.all_input_nodes if each not in inside)
+    for node in results:
+        if isinstance(node, Node) and node not in inside:
+            found[node] = None
+    return sorted(found)
+
+
+def copy_nodes(types: Retyped, nodes: Iterable[Node]) -> None:
+    """Copy nodes to the end of the graph of a builder; `types` knows what stands for their inputs, and learns of copies."""
+    known = types.known
+    for node in nodes:
+        made = types.builder.graph.create_node(
+            node.op,
+            node.target,
+            map_copy(node.args, known.__getitem__),
+            map_copy(node.kwargs, known.__getitem__),
+            node.name,
+        )
+        made._position = node._position
+        made._meta = dict(node._meta) if node._meta is not None else {}
+        known[node] = made
+        made._meta["type"] = types.of(made._meta.get("type"), made)
+        for body in made.bodies:
+            types.body(body)
+
+
+def copy_body(body: Graph, outer: Builder) -> Graph:
+    """A copy of a body whose types speak of sizes of its own nodes, or of those around it."""
+    made = body.clone()
+    known: dict[Node, Any] = {}
+    _pair(body, made, known)
+    Retyped(outer, known).body(made)
+    return made
+
+
+def _pair(one: Graph, other: Graph, known: dict[Node, Any]) -> None:
+    for a, b in zip(one.nodes, other.nodes, strict=True):
+        known[a] = b
+        for inner, copied in zip(a.bodies, b.bodies, strict=True):
+            _pair(inner, copied, known)
+
+
+_SYMBOLIC: dict[Any, Any] = {sliced: slice_length, min: dim_min, max: dim_max}
+
+
+class Retyped:
+    """Types of copied nodes: a size that was one of a copied node is now one of the copy.
+
+    `known` says what stands for each node. A size of a node that is neither copied nor in a graph around is a new one.
+    """
+
+    def __init__(self, outer: Builder, known: dict[Node, Any], builder: Builder | None = None) -> None:
+        self.sizes = outer.sizes
+        self.known = known
+        self._builder = builder
+        self.around = set()
+        around: Builder | None = outer
+        while around is not None:
+            self.around.add(around.graph)
+            around = around.parent
+        self.atoms: dict[Any, Any] = {}
+
+    @property
+    def builder(self) -> Builder:
+        assert self._builder is not None
+        return self._builder
+
+    def of(self, type_: Any, node: Node | None = None) -> Any:
+        """A type in terms of the sizes there are now; of a size that is gone, the node's own tells."""
+        if isinstance(type_, Spec):
+            if not any(isinstance(d, Dim) for d in type_.shape):
+                return type_
+            return Spec(tuple(self._dim(d, node, axis) for axis, d in enumerate(type_.shape)), type_.dtype)
+        if isinstance(type_, (tuple, list)):
+            return type(type_)(self.of(part) for part in type_)
+        return type_
+
+    def body(self, graph: Graph) -> None:
+        """The same for the nodes of a body, in place."""
+        for node in graph.nodes:
+            if node._meta is not None and "type" in node._meta:
+                node._meta["type"] = self.of(node._meta["type"], node)
+            for inner in node.bodies:
+                self.body(inner)
+
+    def _dim(self, dim: Any, node: Node | None, axis: int) -> Any:
+        if not isinstance(dim, Dim):
+            return dim
+        if any(self._is_gone(atom) for atom in dim.atoms()):
+            if node is None:
+                return dim
+            fresh = self.sizes.size(node.name, dim.hint, ("size", node, axis))
+            if dim.atom is not None:
+                self.atoms[dim.atom] = fresh
+            return fresh
+        return dim.build(self._leaf, lambda function, operands: _SYMBOLIC.get(function, function)(*operands))
+
+    def _is_gone(self, atom: Any) -> bool:
+        if atom in self.atoms:
+            return False
+        source = None if atom.source is None else atom.source[1]
+        return source is not None and source not in self.known and source.graph not in self.around
+
+    def _leaf(self, atom: Any) -> Any:
+        found = self.atoms.get(atom)
+        if found is None:
+            found = self.atoms[atom] = self._moved(atom) or from_factor(atom)
+        return found
+
+    def _moved(self, atom: Any) -> Any:
+        if atom.source is None or atom.source[1] not in self.known:
+            return None
+        kind, node, *axis = atom.source
+        now = self.known[node]
+        if not isinstance(now, Node):
+            return now if kind == "node" else None
+        if kind == "node":
+            return self.sizes.value(atom.name, atom.hint, ("node", now))
+        return self.sizes.size(atom.name, atom.hint, ("size", now, *axis))
