@@ -34,15 +34,22 @@ if _TYPE_CHECKING:
     from weft.capture._explain import explain
     from weft.capture._script import script
     from weft.capture._trace import trace
+    from weft.transform._gradient import grad, value_and_grad
+    from weft.transform._jvp import hvp, jvp
+    from weft.transform._vjp import linearize, vjp
 else:
     # What not every program needs is imported when it is asked for.
-    _LATER = {"compile": "_compile", "explain": "_explain", "script": "_script", "trace": "_trace"}
+    _LATER = {
+        **{name: f"capture._{name}" for name in ("compile", "explain", "script", "trace")},
+        **{"grad": "transform._gradient", "value_and_grad": "transform._gradient"},
+        **{"vjp": "transform._vjp", "linearize": "transform._vjp", "jvp": "transform._jvp", "hvp": "transform._jvp"},
+    }
 
     def __getattr__(name: str) -> object:
         if name in ("data", "optim", "passes"):
             return _importlib.import_module(f"weft.{name}")
         if name in _LATER:
-            found = getattr(_importlib.import_module(f"weft.capture.{_LATER[name]}"), name)
+            found = getattr(_importlib.import_module(f"weft.{_LATER[name]}"), name)
             globals()[name] = found
             return found
         raise AttributeError(f"module 'weft' has no attribute {name!r}")

@@ -10,3 +10,6 @@ from typing import Any
 
 current_tracer: ContextVar[Any] = ContextVar("weft_current_tracer", default=None)
 """The tracer that module calls and parameter reads report to; None when nothing is being traced."""
+
+current_recorder: ContextVar[Any] = ContextVar("weft_current_recorder", default=None)
+"""The recorder of the program that is being captured; None when none is."""

@@ -66,12 +66,15 @@ class Builder(SizeNodes):
     `position` and `label` are where in the program the nodes now being made come from.
     """
 
-    def __init__(self, graph: Graph, sizes: Sizes, parent: Builder | None = None) -> None:
-        self.region = Region(None if parent is None else parent.region)
+    def __init__(
+        self, graph: Graph, sizes: Sizes, parent: Builder | None = None, region: Region | None = None
+    ) -> None:
+        self.region = Region(None if parent is None else parent.region) if region is None else region
         self.region.graph = graph
-        self.root = self.region if parent is None else parent.root
+        self.root = self.region
+        while self.root.parent is not None:
+            self.root = self.root.parent
         self.sizes = sizes
-        self.parent = parent
         self.graph = graph
         self.position: Any = None
         self.integers: dict[Node, Any] = {}
@@ -245,9 +248,14 @@ class Builder(SizeNodes):
         spec = type_ if isinstance(type_, Spec) else Spec((), np.dtype(type_))
         return self.call(TABLE["zeros"], spec.shape, spec.dtype)
 
-    def body(self) -> Builder:
-        """A builder for a body of a control-flow node of this graph."""
-        return Builder(Graph(), self.sizes, self)
+    def around(self) -> set[Graph]:
+        """The graph that is written, and those around it."""
+        found: set[Graph] = set()
+        region: Region | None = self.region
+        while region is not None:
+            found.add(region.graph)
+            region = region.parent
+        return found
 
 
 _OPERATORS = {

@@ -28,10 +28,14 @@ _LINEAR = frozenset({"index_update"})  # in the array and the value together, th
 
 
 class Pushforward:
-    """The walk: `tangents` has those of the nodes that vary; of a node with several results, a list."""
+    """The walk: `tangents` has those of the nodes that vary; of a node with several results, a list.
 
-    def __init__(self, builder: Builder) -> None:
+    Control flow gives values and tangents at once; `apart`, the values are computed without their tangents as well.
+    """
+
+    def __init__(self, builder: Builder, apart: bool = False) -> None:
         self.builder = builder
+        self.apart = apart
         self.tangents: dict[Node, Any] = {}
 
     def run(self, nodes: Sequence[Node]) -> None:

@@ -119,12 +119,15 @@ class _Loop:
 def _finish(push: Pushforward, node: Node, args: Any, types: tuple[Any, ...], places: dict[int, int]) -> None:
     """Replace a node by one that gives tangents, and note them."""
     count = len(node.meta["type"])
-    made = replace_call(push.builder, node, args, types)
+    if push.apart:
+        made = push.builder.create(node.target, args, dict(node.kwargs), types, node.name)
+    else:
+        made = replace_call(push.builder, node, args, types)
     found: list[Any] = [None] * count
     for k, at in reversed(places.items()):
         item = item_after(made, at, types[at], f"t_{node.name}_{k}")
         found[k] = Value(push.builder, item, types[at])
-    push.tangents[made] = found
+    push.tangents[node if push.apart else made] = found
 
 
 def _push_for(push: Pushforward, node: Node) -> None:

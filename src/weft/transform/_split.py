@@ -54,6 +54,11 @@ def bytes_of(type_: Any) -> float:
     return 16.0 if isinstance(type_, type) else float("inf")
 
 
+def gradient_type(type_: Any) -> Any:
+    """The type of the gradient of a value."""
+    return type_ if isinstance(type_, (Spec, Tape, Tapes)) else Spec((), type_)
+
+
 def _estimate(dim: Any) -> float:
     """About how large a size is; what a slice of unknown bounds selects counts as half."""
     if not isinstance(dim, Dim):
@@ -160,11 +165,7 @@ class Retyped:
         self.sizes = outer.sizes
         self.known = known
         self._builder = builder
-        self.around = set()
-        around: Builder | None = outer
-        while around is not None:
-            self.around.add(around.graph)
-            around = around.parent
+        self.around = outer.around()
         self.atoms: dict[Any, Any] = {}
 
     @property

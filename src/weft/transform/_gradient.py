@@ -1,0 +1,107 @@
+"""`grad` and `value_and_grad`: the gradient of a function that gives one number.
+
+>>> import numpy as np, weft
+>>> def loss(x):
+...     total = 0.0
+...     for i in range(1, len(x)):
+...         total += (x[i] - x[i - 1] ** 2) ** 2
+...     return total
+>>> weft.grad(loss)(np.array([1.0, 2.0, 3.0]))
+array([-4., 10., -2.])
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from weft.capture._recorder import Recorder
+from weft.graph import Node
+from weft.ops._op import TABLE
+from weft.transform._joint import joint_of
+from weft.transform._leaves import (
+    Numbers,
+    active_from,
+    chosen_leaves,
+    in_structure,
+    must_vary,
+    several,
+    split_aux,
+    traced_results,
+)
+from weft.transform._section import Section, wrapped
+from weft.transform._split import gradient_type
+from weft.transform._transformed import Transformed
+
+
+def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False) -> Any:
+    """The gradient of a function that gives one real number, with respect to the arguments at `argnums`.
+
+    The function is plain NumPy code, with loops, branches and writes, or code of weft's; arguments are arrays, numbers,
+    Tensors and containers of them. A sequence of `argnums` gives a tuple of gradients. With `has_aux` the function
+    returns a pair, and so does its gradient: the gradient of the first part, and the second part as it is.
+    """
+    return Transformed(function, functools.partial(_grad, _numbers("grad", argnums), has_aux, False), "grad")
+
+
+def value_and_grad(function: Any, argnums: Numbers = 0, has_aux: bool = False) -> Any:
+    """The value of a function and its gradient, as a pair: see `grad`."""
+    record = functools.partial(_grad, _numbers("value_and_grad", argnums), has_aux, True)
+    return Transformed(function, record, "value_and_grad")
+
+
+def _numbers(name: str, argnums: Any) -> Any:
+    if isinstance(argnums, bool) or not all(isinstance(number, int) for number in several(argnums)):
+        raise TypeError(f"{name}: argnums is an integer or a sequence of them, got {argnums!r}")
+    return argnums
+
+
+def _grad(argnums: Any, has_aux: bool, value: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any) -> Any:
+    wanted = chosen_leaves("grad", args, argnums)
+    section = Section(recorder, function, args, kwargs)
+    places = must_vary(section, wanted)
+    result = _number(recorder, section, has_aux)
+    joint = joint_of(section, [result], active_from(section, places), places)
+    for seed in joint.seeds:
+        if seed is not None:
+            with section.graph.inserting_before(seed):
+                one = section.builder.call(TABLE["ones"], (), seed.meta["type"].dtype)
+            seed.replace_all_uses_with(one.node)
+            section.graph.erase_node(seed)
+    made = section.inline([*section.leaves, *(each.node for each in joint.gradients)])
+    count = len(section.leaves)
+    answer = section.tree.unflatten(traced_results(section, made[:count]))
+    gradients = [
+        wrapped(recorder, node, each.type, section.given[number])
+        for node, each, number in zip(made[count:], joint.gradients, wanted, strict=True)
+    ]
+    shaped = in_structure(args, argnums, gradients)
+    if value:
+        return answer, shaped
+    return (shaped, answer[1]) if has_aux else shaped
+
+
+def _number(recorder: Recorder, section: Section, has_aux: bool) -> Any:
+    """The one real number that a function gives."""
+    _, tree, _ = split_aux(recorder, section, has_aux)
+    if tree.kind is not None:
+        recorder.refuse(
+            f"the gradient is that of one number; the function returns a {tree.kind.__name__}",
+            help="return one number, and the rest with has_aux=True; or use weft.jacrev",
+        )
+    result = section.leaves[0]
+    if isinstance(result, Node):
+        spec = gradient_type(result.meta["type"])
+        if spec.shape:
+            recorder.refuse(
+                f"the gradient is that of one number; the function returns an array of shape {spec.shape}",
+                help="sum it, or use weft.jacrev",
+            )
+        if spec.dtype.kind != "f":
+            recorder.refuse(
+                f"the gradient is that of a real number; the function returns {spec.dtype}",
+                help="take the real part of a complex result, or convert it to float",
+            )
+    elif not isinstance(result, float):
+        recorder.refuse(f"the gradient is that of a real number; the function returns {result!r}")
+    return result

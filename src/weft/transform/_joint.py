@@ -1,0 +1,106 @@
+"""The forward and the backward of a function in one graph, and its two halves.
+
+A joint graph takes the inputs of the function, then the gradients of its results; it gives the results, then the
+gradients of the inputs. Everything before the first gradient among its nodes is the forward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.graph import Graph, Node
+from weft.transform._activity import continuous
+from weft.transform._builder import Builder, Value
+from weft.transform._reverse import Pullback
+from weft.transform._section import Section
+from weft.transform._split import Retyped, choose_saved, computed_again, copy_nodes, gradient_type, read_by
+
+
+@dataclass
+class Joint:
+    """A joint graph, without an output yet."""
+
+    builder: Builder
+    results: list[Any]  # nodes, or plain values
+    seeds: list[Node | None]  # the input for the gradient of each result; None where it has none
+    gradients: list[Any]  # a Value for each input that was asked for
+    fence: Node | None  # the first node of the backward, where everything after it belongs to it
+
+    @property
+    def graph(self) -> Graph:
+        return self.builder.graph
+
+    def later_nodes(self) -> list[Node]:
+        """The nodes of the second half, its inputs not among them: from the fence on, or what depends on the seeds."""
+        if self.fence is not None:
+            found: list[Node] = []
+            node = self.graph._root._prev
+            while node is not self.fence:
+                if node.op not in ("placeholder", "output"):
+                    found.append(node)
+                node = node._prev
+            return found[::-1]
+        reached = {seed for seed in self.seeds if seed is not None}
+        for node in self.graph.nodes:
+            if any(each in reached for each in node.all_input_nodes):
+                reached.add(node)
+        return [node for node in self.graph.nodes if node in reached and node.op not in ("placeholder", "output")]
+
+
+def joint_of(section: Section, results: Sequence[Any], active: dict[Node, Any], wanted: Sequence[Node]) -> Joint:
+    """Add the backward to the graph of a call: from gradients of `results` to those of the inputs `wanted`."""
+    builder = section.builder
+    pull = Pullback(builder, active)
+    nodes = list(section.graph.nodes)
+    seeds: list[Node | None] = []
+    for result in results:
+        if not isinstance(result, Node) or not continuous(result.meta.get("type")):
+            seeds.append(None)
+            continue
+        seed = builder.region.placeholder(f"d_{result.name}")
+        seed.meta["type"] = gradient_type(result.meta["type"])
+        seeds.append(seed)
+        pull.add(result, Value(builder, seed, seed.meta["type"]))
+    fence = next((seed for seed in seeds if seed is not None), None)
+    pull.run(nodes)
+    gradients = []
+    for place in wanted:
+        found = pull.take(place)
+        gradients.append(builder.zeros(place.meta["type"]) if found is None else found)
+    return Joint(builder, list(results), seeds, gradients, fence)
+
+
+@dataclass
+class Halves:
+    """A joint graph cut in two: what the forward keeps, and the graph of the backward."""
+
+    kept: list[Node]
+    backward: Graph
+
+
+Chooser = Callable[[Sequence[Node], dict[Node, float]], list[Node]]
+
+
+def cut(joint: Joint, choose: Chooser = choose_saved) -> Halves:
+    """Make the backward a graph of its own, which takes what is kept of the forward, then the gradients."""
+    nodes = joint.later_nodes()
+    outputs = [value.node if isinstance(value, Value) else value for value in joint.gradients]
+    needed = [node for node in read_by(nodes, outputs) if node not in joint.seeds]
+    free = {node for node in needed if node.op in ("placeholder", "get_attr")}
+    kept = sorted({*choose(needed, dict.fromkeys(free, 0.0)), *free})
+    again = computed_again(needed, set(), kept)
+    back = Builder(Graph(), joint.builder.sizes)
+    known: dict[Node, Any] = {}
+    types = Retyped(back, known, back)
+    for node in [*kept, *(seed for seed in joint.seeds if seed is not None)]:
+        place = back.graph.create_node("placeholder", node.name, (), {}, node.name)
+        place.target = place.name
+        place._position = node._position
+        known[node] = place
+        place.meta["type"] = types.of(node.meta.get("type"), place)
+    copy_nodes(types, [*again, *nodes])
+    back.graph.output(tuple(known[node] if isinstance(node, Node) else node for node in outputs))
+    back.graph._sweep(lambda node: node.is_impure())
+    return Halves(kept, back.graph)

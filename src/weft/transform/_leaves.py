@@ -1,0 +1,114 @@
+"""Arguments and results of a function that is transformed: which of their leaves take part, and in which structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import _where, pytree
+from weft.capture._recorder import Recorder
+from weft.capture._values import Array, Scalar
+from weft.errors import NotDifferentiable
+from weft.graph import Node
+from weft.ops import Spec
+from weft.transform._activity import activity
+from weft.transform._section import Section, is_leaf, wrapped
+from weft.transform._split import gradient_type
+
+Numbers = int | Sequence[int]
+
+
+def several(argnums: Numbers) -> tuple[int, ...]:
+    """Positions of arguments, as a tuple."""
+    return (argnums,) if isinstance(argnums, int) else tuple(argnums)
+
+
+def chosen_leaves(name: str, args: tuple[Any, ...], argnums: Numbers) -> list[int]:
+    """The numbers of the leaves of the chosen arguments, among all leaves of all arguments."""
+    offsets = [0]
+    for argument in args:
+        offsets.append(offsets[-1] + len(pytree.flatten(argument, is_leaf=is_leaf)[0]))
+    found: list[int] = []
+    for number in several(argnums):
+        at = number + len(args) if number < 0 else number
+        if not 0 <= at < len(args):
+            raise ValueError(f"{name}: argnums is {number}, and the function is given {len(args)} arguments")
+        found.extend(range(offsets[at], offsets[at + 1]))
+    return found
+
+
+def in_structure(args: tuple[Any, ...], argnums: Numbers, leaves: Sequence[Any]) -> Any:
+    """Values for the leaves of the chosen arguments, in their structure; a tuple where several were chosen."""
+    remaining = iter(leaves)
+    made = []
+    for number in several(argnums):
+        flat, tree = pytree.flatten(args[number], is_leaf=is_leaf)
+        made.append(tree.unflatten([next(remaining) for _ in flat]))
+    return made[0] if isinstance(argnums, int) else tuple(made)
+
+
+def varies(section: Section, number: int) -> bool:
+    """Whether a leaf of the arguments can vary: an array or a number of floating point."""
+    place = section.places[number]
+    return place is not None and gradient_type(place.meta["type"]).dtype.kind in "fc"
+
+
+def must_vary(section: Section, numbers: Sequence[int]) -> list[Node]:
+    """The inputs of some leaves; an error for one that has no derivative."""
+    found = []
+    for number in numbers:
+        place, leaf = section.places[number], section.given[number]
+        if place is None or not varies(section, number):
+            shown = f"an array of {leaf.spec.dtype}" if isinstance(leaf, Array) else _spoken(leaf)
+            raise NotDifferentiable(
+                f"an argument that is {shown} has no derivative: it does not vary continuously",
+                where=_where.user_line(),
+                help="give floating point numbers, or name other arguments in argnums",
+            )
+        assert place is not None
+        found.append(place)
+    return found
+
+
+def _spoken(leaf: Any) -> str:
+    if isinstance(leaf, Scalar):
+        return f"of type {leaf.kind.__name__ if isinstance(leaf.kind, type) else leaf.kind}"
+    return repr(leaf)
+
+
+def active_from(section: Section, places: Sequence[Node]) -> dict[Node, Any]:
+    """Which nodes vary with some inputs."""
+    return activity(section.graph.nodes, dict.fromkeys(places, True))
+
+
+def traced_results(section: Section, made: Sequence[Any], leaves: slice = slice(None)) -> list[Any]:
+    """The results of a call that was inlined, as traced values."""
+    return [
+        wrapped(section.recorder, node, leaf.meta["type"], like) if isinstance(leaf, Node) else leaf
+        for node, leaf, like in zip(made, section.leaves[leaves], section.results[leaves], strict=True)
+    ]
+
+
+def split_aux(recorder: Recorder, section: Section, has_aux: bool) -> tuple[int, Any, Any]:
+    """How many leaves the result proper has, its structure, and that of the rest, where `has_aux` says there is one."""
+    tree = section.tree
+    if not has_aux:
+        return len(section.leaves), tree, None
+    if tree.kind is not tuple or len(tree.children) != 2:
+        recorder.refuse("with has_aux the function returns a pair: its result, and anything else", help="return a pair")
+    main, rest = tree.children
+    return main.leaf_count, main, rest
+
+
+def tangent_of(recorder: Recorder, name: str, value: Any, type_: Any) -> Any:
+    """A tangent or gradient given for a value of a type, as a node or a number; an error where it does not fit."""
+    spec: Spec = gradient_type(type_)
+    if value is None:
+        return None
+    found = recorder.numpy.function(np.asarray, (value,), {"dtype": spec.dtype})
+    got = found.spec.shape if isinstance(found, Array) else ()
+    if len(got) != len(spec.shape) or any(a != b for a, b in zip(got, spec.shape, strict=True)):
+        recorder.refuse(f"{name}: a derivative of shape {tuple(got)} for a value of shape {spec.shape}")
+    return recorder.arg(found)

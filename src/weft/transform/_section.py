@@ -1,0 +1,122 @@
+"""A function captured as a graph of its own, inside of a capture that goes on; and a graph written into a capture.
+
+Derivatives are made of functions in this way: the call `f(*args)` is captured into a region, the region's graph is
+transformed, and the result takes the place of the call. What the function reads from outside, the caller's variables
+among them, is found by the recorder as it is for the bodies of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import pytree
+from weft.autograd import Tensor
+from weft.capture._branch import PathEnded
+from weft.capture._memory import is_tensor
+from weft.capture._recorder import Recorder
+from weft.capture._region import Buffer
+from weft.capture._values import Array, Scalar, Traced
+from weft.graph import Graph, Node
+from weft.graph._arguments import map_copy
+from weft.ops import Spec
+from weft.transform._builder import Builder
+from weft.transform._split import Retyped, copy_nodes
+
+
+class Section:
+    """The graph of a call `function(*args, **kwargs)`.
+
+    `inputs` are the leaves of the arguments that are arrays or numbers which vary, each with its place in the graph;
+    the graph has no output yet: `leaves` and `tree` are the result, nodes and plain values.
+    """
+
+    def __init__(self, recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.recorder = recorder
+        self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
+        self.given = [_traced(recorder, leaf) for leaf in self.given]
+        self.region = region = recorder.enter()
+        try:
+            self.places: list[Node | None] = []
+            inside = [self._input(leaf) for leaf in self.given]
+            args, kwargs = tree.unflatten(inside)
+            try:
+                result = recorder.run(function, args, kwargs)
+            except PathEnded:
+                recorder.refuse("the function only raises, so there is nothing to differentiate")
+            self.results, self.tree = pytree.flatten(result, is_leaf=is_leaf)
+            self.leaves = [recorder.arg(leaf) for leaf in self.results]
+            self._check_writes()
+        finally:
+            recorder.leave(region)
+        self.graph: Graph = region.graph
+        self.builder = Builder(self.graph, recorder.sizes, region=region)
+
+    def _input(self, leaf: Any) -> Any:
+        """What the function is given for a leaf: an array of its own, so that what it writes stays inside."""
+        recorder, region = self.recorder, self.region
+        kind = leaf.spec if isinstance(leaf, Array) else leaf.kind if isinstance(leaf, Scalar) else None
+        if kind is None or (isinstance(leaf, Scalar) and np.dtype(kind).kind not in "fc"):
+            self.places.append(None)
+            return leaf
+        name = leaf.buffer.name if isinstance(leaf, Array) else leaf.name or leaf.node.name
+        place = region.placeholder(name)
+        self.places.append(place)
+        if isinstance(leaf, Array):
+            spec = Spec(leaf.spec.shape, leaf.spec.dtype)
+            place.meta["type"] = spec
+            buffer = Buffer(spec, name)
+            region.make(buffer, place)
+            return type(leaf)(recorder, buffer, (), spec)
+        place.meta["type"] = kind if isinstance(kind, type) else Spec((), kind)
+        made = Scalar(recorder, kind, place)
+        made.name = leaf.name
+        return made
+
+    def _check_writes(self) -> None:
+        written = [buffer for buffer in self.region.written if self.region.parent and self.region.parent.knows(buffer)]
+        if written:
+            self.recorder.refuse(
+                f"a function that is differentiated writes into {written[0].name}, an array from outside",
+                help="write into a copy, or give the array as an argument",
+            )
+
+    def inline(self, results: Sequence[Any], nodes: Sequence[Node] | None = None, known: Any = None) -> list[Any]:
+        """Write the graph into the region around, in the place of the call; what stands for `results` there.
+
+        `nodes` are all of its nodes unless given; `known` tells of more inputs, and learns of every copy.
+        """
+        recorder, region = self.recorder, self.region
+        known = {} if known is None else known
+        for leaf, place in zip(self.given, self.places, strict=True):
+            if place is not None:
+                known[place] = leaf.node
+        for outer, place in region.inputs.items():
+            known[place] = recorder.region.lift(outer)
+        for buffer, place in region.entered.items():
+            known[place] = recorder.region.read(buffer)
+        inlined(recorder, self.graph.nodes if nodes is None else nodes, known)
+        return [map_copy(result, known.__getitem__) for result in results]
+
+
+def inlined(recorder: Recorder, nodes: Iterable[Node], known: dict[Node, Any]) -> None:
+    """Copy nodes into the present region; `known` has what stands for their inputs, and learns of every copy."""
+    target = Builder(recorder.region.graph, recorder.sizes, region=recorder.region)
+    copy_nodes(Retyped(target, known, target), [node for node in nodes if node.op not in ("placeholder", "output")])
+
+
+def wrapped(recorder: Recorder, value: Any, type_: Any, like: Any) -> Any:
+    """The traced value of a node, of the class that another value has."""
+    if not isinstance(value, Node):
+        return value
+    return recorder.wrap(value, type_, array=isinstance(like, Array), tensor=is_tensor(like))
+
+
+def is_leaf(value: Any) -> bool:
+    return isinstance(value, (Traced, np.ndarray, Tensor))
+
+
+def _traced(recorder: Recorder, leaf: Any) -> Any:
+    return recorder.constant(leaf) if isinstance(leaf, (np.ndarray, Tensor)) else leaf

@@ -1,0 +1,56 @@
+"""`Transformed`: a function made of another one, captured when it is called, as a compiled function is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from weft._tracing import current_recorder
+from weft.capture._compile import CompiledFunction
+from weft.capture._recorder import Recorder
+
+Record = Callable[[Recorder, Any, tuple[Any, ...], dict[str, Any]], Any]
+"""Records what a call means: `record(recorder, function, args, kwargs)` gives traced values."""
+
+
+class Transformed(CompiledFunction):
+    """A function whose calls are recorded by `record`. It has the parameters of the function it was made of."""
+
+    def __init__(self, function: Callable[..., Any], record: Record, name: str) -> None:
+        if not callable(function):
+            raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")
+        self._record = record
+        self._function = function
+        self.__name__ = self.__qualname__ = name  # unless the function has one
+        super().__init__(function, "numpy", None)
+
+    def _resolve(self) -> None:
+        self._plain, self._held = self, ()
+        self._defaults = self._keywords = None
+        self._call = self._dispatcher()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder = current_recorder.get()
+        return self._call(*args, **kwargs) if recorder is None else self._record(recorder, self._function, args, kwargs)
+
+    def _plainly(self, args: Any, kwargs: Any, error: Exception | None) -> Any:
+        assert error is not None, "a derivative writes into no argument"
+        raise error
+
+    def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._record(recorder, self._function, args, kwargs)
+
+
+_made: WeakKeyDictionary[Any, dict[Hashable, Transformed]] = WeakKeyDictionary()
+
+
+def made_once(function: Any, key: Hashable, make: Callable[[], Transformed]) -> Transformed:
+    """What `make` gives for a function, made at the first call with this key: it knows what it has captured."""
+    try:
+        known = _made.setdefault(function, {})
+    except TypeError:  # one that cannot be hashed, or referred to weakly
+        return make()
+    if key not in known:
+        known[key] = make()
+    return known[key]

@@ -1,0 +1,201 @@
+"""`vjp` and `linearize`: a function's value, and its derivative there as a function of its own, to be called later.
+
+The derivative is cut off the graph of the whole. What of the value's computation it needs is kept in between.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from weft import pytree
+from weft._tracing import current_recorder
+from weft.capture._recorder import Recorder
+from weft.errors import WeftError
+from weft.graph import GraphModule, Node
+from weft.passes import PassManager
+from weft.transform._forward import Pushforward
+from weft.transform._joint import Halves, Joint, cut, joint_of
+from weft.transform._builder import Value
+from weft.transform._leaves import active_from, split_aux, tangent_of, traced_results, varies
+from weft.transform._section import Section, inlined, is_leaf, wrapped
+from weft.transform._split import gradient_type
+from weft.transform._transformed import Transformed, made_once
+
+
+def vjp(function: Any, *args: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and a function from a gradient of the value to the gradients of all arguments.
+
+    The latter gives a tuple, with None for what has no derivative, such as integers. With `has_aux` the function
+    returns a pair, and the second part of it comes as a third result.
+
+    >>> import numpy as np, weft
+    >>> value, pull = weft.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), 3.0)
+    >>> pull(np.array([1.0, 10.0]))
+    (array([ 3., 30.]), np.float64(21.0))
+    """
+    return _cut_call("vjp", function, args, has_aux, _reverse)
+
+
+def linearize(function: Any, *args: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and a function from tangents of the arguments to the tangent of the value.
+
+    What the tangents do not decide is computed once, here.
+
+    >>> import weft
+    >>> value, push = weft.linearize(weft.sin, 0.0)
+    >>> push(2.0), push(3.0)
+    (np.float64(2.0), np.float64(3.0))
+    """
+    return _cut_call("linearize", function, args, has_aux, _forward)
+
+
+Make = Callable[[Section, int], Joint]
+
+
+def _cut_call(name: str, function: Any, args: tuple[Any, ...], has_aux: bool, make: Make) -> Any:
+    recorder = current_recorder.get()
+    if recorder is not None:
+        return _inside(name, recorder, function, args, has_aux, make)
+    made: Any = made_once(function, (name, has_aux), lambda: _Outside(name, function, has_aux, make))
+    return made.cut(args)
+
+
+def _reverse(section: Section, count: int) -> Joint:
+    """Gradients of the arguments from those of the results."""
+    places = [section.places[k] for k in range(len(section.given)) if varies(section, k)]
+    return joint_of(section, section.leaves[:count], active_from(section, places), places)  # type: ignore[arg-type]  # those that vary have places
+
+
+def _forward(section: Section, count: int) -> Joint:
+    """Tangents of the results from those of the arguments."""
+    builder = section.builder
+    seeds: list[Node | None] = []
+    push = Pushforward(builder, apart=True)
+    nodes = list(section.graph.nodes)
+    for k in range(len(section.given)):
+        place = section.places[k]
+        if place is None or not varies(section, k):
+            continue
+        seed = builder.region.placeholder(f"t_{place.name}")
+        seed.meta["type"] = gradient_type(place.meta["type"])
+        push.tangents[place] = Value(builder, seed, seed.meta["type"])
+        seeds.append(seed)
+    push.run(nodes)
+    results = section.leaves[:count]
+    tangents = [push.of(leaf) for leaf in results]
+    filled = [
+        builder.zeros(leaf.meta["type"]) if found is None and isinstance(leaf, Node) else found
+        for found, leaf in zip(tangents, results, strict=True)
+    ]
+    return Joint(builder, results, seeds, filled, None)
+
+
+class _Call:
+    """A derivative to be called: where its arguments go, and how its results are put together."""
+
+    def __init__(self, name: str, section: Section, joint: Joint, count: int, tree: Any, args: Any) -> None:
+        self.name, self.reverse = name, name == "vjp"
+        self.types = [None if seed is None else seed.meta["type"] for seed in joint.seeds]
+        self.result = tree
+        self.arguments = pytree.flatten(args, is_leaf=is_leaf)[1]
+        self.varied = [varies(section, k) for k in range(len(section.given))]
+
+    def given(self, values: tuple[Any, ...]) -> list[Any]:
+        """The leaves of what the derivative is called with, one for each seed."""
+        if self.reverse:
+            if len(values) != 1:
+                raise TypeError(f"the pullback takes the gradient of the value, got {len(values)} arguments")
+            leaves, tree = pytree.flatten(values[0], is_leaf=_is_end)
+            if tree != self.result:
+                raise TypeError("the gradient given to the pullback has another structure than the value")
+            return leaves
+        leaves, tree = pytree.flatten(values, is_leaf=_is_end)
+        if tree != self.arguments:
+            raise TypeError("the tangents have another structure than the arguments")
+        return [leaf for leaf, each in zip(leaves, self.varied, strict=True) if each]
+
+    def shaped(self, found: list[Any]) -> Any:
+        """The results of the derivative in their structure."""
+        if not self.reverse:
+            return self.result.unflatten(found)
+        remaining = iter(found)
+        return self.arguments.unflatten([next(remaining) if each else None for each in self.varied])
+
+
+def _is_end(value: Any) -> bool:
+    return value is None or is_leaf(value)
+
+
+def _captured(name: str, recorder: Recorder, function: Any, args: Any, has_aux: bool, make: Make) -> Any:
+    section = Section(recorder, function, args, {})
+    count, tree, rest = split_aux(recorder, section, has_aux)
+    joint = make(section, count)
+    return section, joint, _Call(name, section, joint, count, tree, args), rest, count
+
+
+def _inside(name: str, recorder: Recorder, function: Any, args: Any, has_aux: bool, make: Make) -> Any:
+    """In a captured program: the nodes of the derivative are written where it is called."""
+    section, joint, call, rest, count = _captured(name, recorder, function, args, has_aux, make)
+    after = joint.later_nodes()
+    late = set(after)
+    known: dict[Node, Any] = {}
+    made = section.inline(section.leaves, [node for node in section.graph.nodes if node not in late], known)
+    leaves = traced_results(section, made)
+    likes = section.given if call.reverse else section.results[:count]
+    likes = [like for like, each in zip(likes, call.varied, strict=True) if each] if call.reverse else likes
+
+    def derivative(*values: Any) -> Any:
+        here = {node: recorder.region.lift(at) if isinstance(at, Node) else at for node, at in known.items()}
+        for seed, value in zip(joint.seeds, call.given(values), strict=True):
+            if seed is not None:
+                here[seed] = tangent_of(recorder, name, value, seed.meta["type"])
+        inlined(recorder, after, here)
+        found = [
+            wrapped(recorder, here[value.node], value.type, like) if isinstance(value, Value) else value
+            for value, like in zip(joint.gradients, likes, strict=True)
+        ]
+        return call.shaped(found)
+
+    value = call.result.unflatten(leaves[:count])
+    return (value, derivative) if rest is None else (value, derivative, rest.unflatten(leaves[count:]))
+
+
+class _Outside(Transformed):
+    """The compiled forward of a function. It gives the value, what is kept, and which derivative takes it."""
+
+    def __init__(self, name: str, function: Any, has_aux: bool, make: Make) -> None:
+        self._later: list[tuple[GraphModule, _Call]] = []
+        super().__init__(function, functools.partial(self._halve, name, has_aux, make), name)
+
+    def _halve(
+        self, name: str, has_aux: bool, make: Make, recorder: Recorder, function: Any, args: Any, kwargs: Any
+    ) -> Any:
+        section, joint, call, rest, count = _captured(name, recorder, function, args, has_aux, make)
+        halves: Halves = cut(joint)
+        late = set(joint.later_nodes())
+        kept: list[Any] = list(halves.kept)
+        made = section.inline([*section.leaves, *kept], [node for node in section.graph.nodes if node not in late])
+        leaves = traced_results(section, made[: len(section.leaves)])
+        held = [recorder.wrap(node, old.meta.get("type"), array=True) for node, old in
+                zip(made[len(leaves):], kept, strict=True)]
+        PassManager(restore=False).run(halves.backward)
+        self._later.append((GraphModule(dict(halves.backward.constants), halves.backward), call))
+        value = call.result.unflatten(leaves[:count])
+        return value, () if rest is None else (rest.unflatten(leaves[count:]),), held, len(self._later) - 1
+
+    def cut(self, args: tuple[Any, ...]) -> Any:
+        """The value and the derivative."""
+        value, rest, held, number = self(*args)
+        module, call = self._later[number]
+
+        def derivative(*values: Any) -> Any:
+            recorder = current_recorder.get()
+            if recorder is not None:
+                raise WeftError("a derivative made outside of a captured function is called inside it",
+                                help="call weft.vjp inside, too")
+            seeds = [v for v, t in zip(call.given(values), call.types, strict=True) if t is not None]
+            return call.shaped(list(module(*held, *seeds)))
+
+        return (value, derivative, *rest)
