@@ -35,14 +35,20 @@ if _TYPE_CHECKING:
     from weft.capture._script import script
     from weft.capture._trace import trace
     from weft.transform._gradient import grad, value_and_grad
+    from weft.transform._jacobian import hessian, jacfwd, jacrev
     from weft.transform._jvp import hvp, jvp
+    from weft.transform._partition_joint import joint_graph
     from weft.transform._vjp import linearize, vjp
+    from weft.transform._vmap import vmap
 else:
     # What not every program needs is imported when it is asked for.
     _LATER = {
         **{name: f"capture._{name}" for name in ("compile", "explain", "script", "trace")},
         **{"grad": "transform._gradient", "value_and_grad": "transform._gradient"},
-        **{"vjp": "transform._vjp", "linearize": "transform._vjp", "jvp": "transform._jvp", "hvp": "transform._jvp"},
+        **{name: "transform._jacobian" for name in ("jacfwd", "jacrev", "hessian")},
+        **{"vmap": "transform._vmap", "vjp": "transform._vjp", "linearize": "transform._vjp"},
+        **{"jvp": "transform._jvp", "hvp": "transform._jvp"},
+        "joint_graph": "transform._partition_joint",  # weft.partition is NumPy's, and splits joint graphs as well
     }
 
     def __getattr__(name: str) -> object:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 from types import CodeType, FrameType
 from typing import Any
 
@@ -22,6 +23,7 @@ from weft.errors import WeftError
 Position = tuple["CodeType | Location", int, Any]
 """(code object, offset of the instruction, Position of the caller or None); in a loaded graph the Location itself."""
 
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 _ASSIGNING = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 _PASSIVE = frozenset({"CACHE", "NOP", "EXTENDED_ARG", "COPY", "TO_BOOL", "RESUME", "NOT_TAKEN"})
 
@@ -61,13 +63,13 @@ def is_internal(frame: FrameType) -> bool:
 
 def capture(frame: FrameType | None, boundary: FrameType | None, outer: Position | None) -> Position | None:
     """The position of the innermost user frame from `frame` out to `boundary`; `outer` is where that was called."""
+    found = []
     while frame is not boundary and frame is not None:
         if not _INTERNAL[frame.f_globals.get("__name__", "")]:
-            back = frame.f_back
-            if back is not boundary:
-                outer = capture(back, boundary, outer)
-            return (frame.f_code, frame.f_lasti, outer)
+            found.append(frame)
         frame = frame.f_back
+    for user in reversed(found):
+        outer = (user.f_code, user.f_lasti, outer)
     return outer
 
 
@@ -78,12 +80,44 @@ def user_position(frame: FrameType | None) -> Position | None:
     return None if frame is None else (frame.f_code, frame.f_lasti, None)
 
 
-def user_location() -> Location | None:
-    """The innermost line of user code now running; NumPy's own Python code is not the user's."""
+@lru_cache(maxsize=1000)
+def package_of(file: str) -> str | None:
+    """The name of the installed package that a file belongs to; None for what is the user's own."""
+    parts = PurePath(file).parts
+    return next((parts[k + 1] for k, part in enumerate(parts[:-1]) if part in _INSTALLED), None)
+
+
+def is_library(file: str, own: str | None = None) -> bool:
+    """Whether a file belongs to an installed package; `own` is the one that counts as the user's, if there is one."""
+    return package_of(file) not in (None, own)
+
+
+def _is_others(frame: FrameType, own: str | None) -> bool:
+    return is_internal(frame) or is_library(frame.f_code.co_filename, own)
+
+
+def user_location(own: str | None = None) -> Location | None:
+    """The innermost line of user code now running; what was installed, NumPy say, is not the user's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (is_internal(frame) or frame.f_globals.get("__name__", "").startswith("numpy.")):
+    while frame is not None and _is_others(frame, own):
         frame = frame.f_back
     return None if frame is None else locate((frame.f_code, frame.f_lasti, None))
+
+
+def library_call(own: str | None = None) -> str | None:
+    """The function of an installed package that the innermost line of user code is calling now, by its public name."""
+    frame: FrameType | None = sys._getframe(1)
+    found = None
+    while frame is not None and _is_others(frame, own):
+        found = found if is_internal(frame) else frame
+        frame = frame.f_back
+    if found is None or frame is None:
+        return None
+    parts = found.f_globals.get("__name__", "").split(".")
+    if parts[0] == "numpy":  # what it calls of its own is no news
+        return None
+    public = [part for part in parts if not part.startswith("_")]
+    return ".".join([*public, *found.f_code.co_qualname.replace(".<locals>", "").split(".")])
 
 
 def warn_user(message: str) -> None:
@@ -94,9 +128,9 @@ def warn_user(message: str) -> None:
     warnings.warn(message, stacklevel=level)
 
 
-def user_line() -> str | None:
+def user_line(own: str | None = None) -> str | None:
     """The innermost line of user code now running, as an error shows it: where it is, its text, and what of it ran."""
-    place = user_location()
+    place = user_location(own)
     if place is None:
         return None
     shown = f"{place.file}:{place.line}, in {place.function}"

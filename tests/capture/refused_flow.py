@@ -9,11 +9,6 @@ from refused import READINGS, instead, refused
 
 # Branches whose sides disagree
 
-BOTH = (
-    "a branch on a traced value where both sides cannot be kept: "
-    "in a generator, a `match`, or code that is not captured"
-)
-AS_IF = "write it as an `if` of the function itself, or choose with np.where(condition, a, b)"
 SIDES = "give it the same shape and dtype on both sides"
 
 
@@ -45,7 +40,7 @@ def size_computed_first(x):
     "the two sides of the branch at line 3 disagree on scaled: 'none' and an array float64[3] "
     "(at line 4 and before line 3)",
     at="x.max() == 0",
-    help=SIDES,
+    help="use a number or a flag in place of the text, or do on each side what depends on it",
 )
 def kinds_of_sides(x):
     scaled = np.zeros(3)
@@ -81,7 +76,7 @@ def both_sides_assign(x):
     "the two sides of the branch at line 2 disagree on the result: an array float64[x_0] and None "
     "(at line 3 and at line 4)",
     at="x.sum() > 0",
-    help=SIDES,
+    help="use a value of the other side's type in place of None, and a flag that tells whether there is one",
 )
 def returns_on_one_path(x):
     if x.sum() > 0:
@@ -103,20 +98,18 @@ def structures_of_results(x):
     return x
 
 
-@refused("Branches that disagree", "a `match` on a value", BOTH, at="3.0", help=AS_IF)
-def matches(x):
-    match x.max():
-        case 3.0:
-            return x
-        case _:
-            return -x
-
-
-@instead
-def compares(x):
-    if x.max() == 3.0:
-        return x
-    return -x
+@refused(
+    "Branches that disagree",
+    "results that differ inside",
+    "the two sides of the branch at line 2 disagree on the result[1]['top']: a tuple of 2 and an array float64[x_0] "
+    "(at line 3 and at line 4)",
+    at="x.sum() > 0",
+    help=SIDES,
+)
+def insides_of_results(x):
+    if x.sum() > 0:
+        return 1, {"top": (x, x.max())}
+    return 2, {"top": x}
 
 
 @refused(
@@ -124,7 +117,7 @@ def compares(x):
     "a function chosen by a value",
     "the two sides of the branch at line 2 disagree on the result: a ufunc and a ufunc",
     at="np.sin if x[0] > 0 else np.cos",
-    help=SIDES,
+    help="call it on each side",
 )
 def chosen_function(x):
     wave = np.sin if x[0] > 0 else np.cos
@@ -224,7 +217,13 @@ def body_prints(x):
     return x
 
 
-@refused("Loops", "a `yield` under a traced condition", BOTH, at="value > 0", help=AS_IF)
+@refused(
+    "Loops",
+    "a `yield` under a traced condition",
+    "a `yield` under a traced condition (line 4)",
+    at="value > 0",
+    help="append to a list and return that; or take all at once, list(...), of a generator of the module's",
+)
 def yields(x):
     def positive():
         for value in x:
@@ -297,6 +296,28 @@ def halves_at_once(x):
 )
 def unknown_length(x):
     return [b - a for a, b in list(itertools.pairwise(x))]
+
+
+@refused(
+    "weft.script knows no arguments",
+    "an argument that a pattern takes apart",
+    "a sequence pattern on a value of which the type or the length is known only when the graph runs",
+    at="[first, last]",
+    help="take its parts first, as in `a, b = value`, and write the cases as `if` and `elif`",
+    front_end="script",
+)
+def taken_apart(x):
+    match x:
+        case [first, last]:
+            return first - last
+    return x[0]
+
+
+@instead
+def asked_for_its_length(x):
+    if len(x) == 2:
+        return x[0] - x[1]
+    return x[0]
 
 
 @refused(

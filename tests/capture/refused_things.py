@@ -197,10 +197,12 @@ def item_of_list(x):
 
 @refused(
     "Containers of Python's",
-    "`sorted` with a key",
-    "sorted() of traced values",
+    "`sorted` of many values with a key",
+    "100 values sorted by traced keys, one by one",
+    np.arange(-50.0, 50.0),
     at="sorted(x, key=abs)",
-    help="use np.sort or np.argsort of an array",
+    help="use arrays: order = np.argsort(keys, kind='stable'), then values[order]; "
+    "np.argmin and np.argmax find a place",
 )
 def sorted_by_key(x):
     return np.array(sorted(x, key=abs))

@@ -211,3 +211,23 @@ def test_modules_with_buffers() -> None:
         np.testing.assert_allclose(compiled(x).numpy(), plain(x).numpy(), rtol=1e-5)
     for name, value in plain.state_dict().items():
         np.testing.assert_allclose(np.asarray(net.state_dict()[name]), np.asarray(value), rtol=1e-5, err_msg=name)
+
+
+def halve_until_small(x, w):
+    n = 0
+    while (x * x).sum() > 1e-1 and n < 5:
+        x = x * 0.5 @ w
+        n += 1
+    return x.sum() * n
+
+
+def test_a_test_that_is_a_tensor_or_a_number_of_pythons() -> None:
+    compiled = weft.compile(halve_until_small)
+    for scale in (1.0, 0.01, 100.0):
+        x, other = (weft.tensor(scale * np.arange(6.0).reshape(2, 3), requires_grad=True) for _ in range(2))
+        w = weft.tensor(np.eye(3))
+        found, expected = compiled(x, w), halve_until_small(other, w)
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy())
+        for loss in (found, expected):
+            loss.backward()
+        np.testing.assert_allclose(x.grad.numpy(), other.grad.numpy())

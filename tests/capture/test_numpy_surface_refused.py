@@ -20,8 +20,6 @@ REFUSED = {
     "np.real_if_close(c)": "np.real_if_close of complex numbers",
     "X.T.ravel('K')": "order='K' of an array whose elements do not lie in order",
     "np.vectorize(lambda v: v, otypes=[float])(x)": "np.vectorize with otypes",
-    "max(x, key=lambda v: -v)": "max(…, key=…) of traced values",
-    "sorted(x, key=lambda v: -v)": "sorted() of traced values",
     "set(i)": "an item of a set",
     "random.random() * x": "random.random()",
     "random.choice(l)": "random.choice()",

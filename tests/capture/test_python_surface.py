@@ -6,6 +6,7 @@ import pytest
 from surface import check_captured, texts
 
 EXPRESSIONS = r"""
+max(x, key=lambda v: -v) ;; sorted(x, key=lambda v: -v) ;; min(i, key=abs) ;; sorted(l, key=lambda v: v * r)
 x == "abc" ;; "abc" != x ;; x[0] == "a" ;; ns != "a" ;; k == "a" ;; r != "a"
 print(k, x[0], file=sys.stderr, sep="-") ;; print(r, file=sys.stdout) ;; np.sum([k, r]) ;; [0] * len(x) + [k]
 abs(r) ;; abs(neg) ;; abs(w) ;; abs(k) ;; abs(t) ;; abs(ni) ;; round(r) ;; round(r, 1) ;; round(k) ;; round(k, -1)

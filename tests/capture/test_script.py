@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 import types
 from pathlib import Path
@@ -299,5 +300,89 @@ def test_refusals_name_the_line(source: str, said: str, tmp_path: Path) -> None:
 def test_what_has_no_source() -> None:
     with pytest.raises(CaptureError, match="no source to capture"):
         weft.script(len)
-    with pytest.raises(CaptureError, match="holds keyword arguments"):
-        weft.script(functools.partial(branching, n=3))
+
+
+def test_partials() -> None:
+    x = np.arange(1.0, 4.0)
+
+    def scaled(k: Any, x: Any, shift: Any = 0.0, *, power: Any) -> Any:
+        if shift > 0:
+            return (x * k + shift) ** power
+        return x * k
+
+    for function in (
+        functools.partial(scaled, 3, power=2),
+        functools.partial(functools.partial(scaled, 2.0, power=1), shift=5.0),
+        functools.partial(scaled, k=2.0, power=3),
+    ):
+        made = weft.script(function)
+        for given in ({}, {"shift": 2.0}, {"power": 2, "shift": 1.0}):
+            assert np.array_equal(made(x=x, **given), function(x=x, **given))
+
+    def open_ended(x: Any, *rest: Any, k: Any = 1) -> Any:
+        return x * k + sum(rest)
+
+    assert weft.script(functools.partial(open_ended, 2.0))(3.0, 4.0, k=2) == 11.0
+    with pytest.raises(CaptureError, match="a partial with keyword arguments of open_ended"):
+        weft.script(functools.partial(open_ended, k=3))
+
+
+def test_a_method_in_a_class_body_is_bound_to_its_object() -> None:
+    x = np.arange(1.0, 4.0)
+
+    class Scale:
+        def __init__(self, k: float) -> None:
+            self.k, self.calls = k, 0
+
+        @weft.script
+        def scaled(self, x: Any, shift: Any = 0.0) -> Any:
+            self.calls += 1
+            return x * self.k if x.sum() > 0 else x - shift
+
+        @staticmethod
+        @weft.script
+        def doubled(x: Any) -> Any:
+            return x * 2
+
+        model = weft.script(nn.Linear(2, 2))
+
+    for k in (2.0, 3.0):
+        scale = Scale(k)
+        assert np.array_equal(scale.scaled(x), x * k)
+        assert np.array_equal(scale.scaled(-x, shift=1.0), -x - 1.0)
+        assert np.array_equal(Scale.scaled(scale, x), x * k)
+        assert scale.calls == 3
+        assert np.array_equal(scale.doubled(x), x * 2)
+    assert isinstance(Scale.scaled, weft.GraphModule)
+    assert scale.model is Scale.model  # a module is no function
+    scale.alone = Scale.scaled  # of the object itself: not bound, as a function would not be
+    assert np.array_equal(scale.alone(scale, x), x * 3.0)
+
+
+def everything_imported(x, n):
+    total = math.sqrt(n) + 0.0
+    for i in range(n):
+        if x[i] > 0:
+            total = total + np.sin(x[i])
+        else:
+            total = operator.add(total, -np.inf if n > 100 else 1.0)
+    return total, np.linalg.norm(x), sorted([x[0], x[1]], key=lambda v: -v), f"{n}", weft.relu(x)
+
+
+def test_the_source_code_runs_in_a_file_of_its_own() -> None:
+    x = np.array([0.5, -1.0, 2.0])
+    compiled, traced = weft.compile(everything_imported), weft.trace(lambda x: np.tanh(x).sum(axis=0))
+    expected = repr(compiled(x, 3)), repr(traced(x))
+    modules = {
+        weft.script(everything_imported): ((x, 3), expected[0]),
+        compiled._latest().module: ((x, 3), expected[0]),
+        traced.module: ((x,), expected[1]),
+    }
+    for module, (args, wanted) in modules.items():
+        assert module.source_code.endswith(module.code)
+        space: dict[str, Any] = {}
+        exec(module.source_code, space)
+        assert repr(space["forward"](module, *args)) == wanted
+    assert compiled.code == compiled._latest().module.source_code
+    assert traced.code == traced.module.source_code
+    assert traced.code.startswith("import weft\n\ndef forward(self, x):\n")

@@ -190,6 +190,22 @@ def generated(x):
     return total, listed, sum(squares(n)), max(squares(3))
 
 
+def marked(x):
+    """A generator in which a traced value decides on an item after the first."""
+    yield -1.0
+    if x.sum() > 2:
+        yield x.sum()
+    yield 0.5
+
+
+@both
+def generated_under_a_condition(x):
+    total = 0.0
+    for v in list(marked(x)):
+        total += v
+    return total, sum(marked(x)), max(marked(x)), tuple(marked(x)), len(list(marked(x)))
+
+
 @scripted
 def counted_in_a_dict(x):
     counts, seen, order = {"none": 0}, set(), []
@@ -316,6 +332,14 @@ def test_generators_that_cannot_be_collected() -> None:
 
         return [v for v in inside()]
 
+    def one_by_one(x):
+        return [v * 2 for v in marked(x)]
+
+    for capture in (weft.script, lambda program: weft.compile(program)(np.ones(3))):
+        with pytest.raises(CaptureError, match="a `yield` under a traced condition") as caught:
+            capture(one_by_one)
+        assert "if x.sum() > 2:" in str(caught.value)
+        assert "help: append to a list" in str(caught.value)
     with pytest.raises(CaptureError, match="asks is a generator that receives values"):
         weft.script(lambda n: [v for v in asks(n)])
     with pytest.raises(CaptureError, match=r"a loop in a generator .* traced"):

@@ -193,3 +193,55 @@ def test_a_path_that_reads_what_has_no_value_is_only_that_path() -> None:
     np.testing.assert_array_equal(compiled(np.array([1.0]), 2), [2.0])
     with pytest.raises(UnboundLocalError, match="'p'"):
         compiled(np.array([1.0]), 0)
+
+
+def a_view_that_was_written(a, c):
+    b = a[1:]
+    b[0] = 5
+    return b
+
+
+def one_view_or_another(a, c):
+    b = a[1:] if c > 0 else a[:-1]
+    b[0] = 3.0
+    return b
+
+
+def a_view_written_in_a_loop(a, c):
+    b = a[1:]
+    for i in range(len(b)):
+        b[i] = i
+    return b
+
+
+def an_array_and_a_view_of_it(a, c):
+    b = np.zeros(4)
+    v = b[1:]
+    v[0] = c
+    return b, v
+
+
+def a_view_of_an_array_made_inside(a, c):
+    b = a * 2
+    v = b[1:]
+    v[0] = c
+    return v
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(a_view_that_was_written, one_view_or_another, a_view_written_in_a_loop, an_array_and_a_view_of_it),
+        a_view_of_an_array_made_inside,
+    ],
+)
+def test_a_result_shares_the_memory_it_shares_in_the_plain_call(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for c in (2.0, -2.0):
+        plain, a = np.arange(4.0), np.arange(4.0)
+        expected, got = program(plain, np.float64(c)), compiled(a, np.float64(c))
+        arrays, plain_arrays = weft.pytree.leaves_of((a, got)), weft.pytree.leaves_of((plain, expected))
+        for one, plain_one in zip(arrays, plain_arrays, strict=True):
+            np.testing.assert_array_equal(one, plain_one)
+            shared = [np.shares_memory(one, other) for other in arrays]
+            assert shared == [np.shares_memory(plain_one, other) for other in plain_arrays]

@@ -54,13 +54,19 @@ def spec(*shape: int, dtype: str = "float64") -> weft.Spec:
     return weft.spec(shape, dtype)
 
 
+def write(scope: Scope, x: weft.Node, key: Any, value: Any, adds: float = 0.35) -> weft.Node:
+    """Replace a part of an array, or add to it."""
+    op = weft.index_add if scope.rng.random() < adds else weft.index_update
+    return scope.call(op, x, key, value, type=x.meta["type"])
+
+
 def array_like(scope: Scope, shape: Any) -> Any:
     return scope.pick(shape) if scope.rng.random() < 0.8 else float(scope.rng.randrange(5))
 
 
 def update_whole(scope: Scope) -> None:
     x = scope.pick(VECTOR, MATRIX)
-    scope.call(weft.index_update, x, ..., array_like(scope, x.meta["type"].shape), type=x.meta["type"])
+    write(scope, x, ..., array_like(scope, x.meta["type"].shape))
 
 
 def update_vector(scope: Scope) -> None:
@@ -79,26 +85,26 @@ def update_vector(scope: Scope) -> None:
         key, value = np.array([0, 2, 0]), scope.call(operator.getitem, scope.pick(VECTOR), slice(1, 4), type=spec(3))
     else:
         value = scope.call(operator.getitem, scope.pick(VECTOR), scope.index(3), type=spec())
-    scope.call(weft.index_update, x, key, value, type=spec(4))
+    write(scope, x, key, value)
 
 
 def update_matrix(scope: Scope) -> None:
     x, key = scope.pick(MATRIX), scope.index(3)
     if scope.rng.random() < 0.4:
-        scope.call(weft.index_update, x, (key, slice(1, 3)), float(scope.rng.randrange(9)), type=spec(*MATRIX))
+        write(scope, x, (key, slice(1, 3)), float(scope.rng.randrange(9)))
     else:
-        scope.call(weft.index_update, x, key, array_like(scope, VECTOR), type=spec(*MATRIX))
+        write(scope, x, key, array_like(scope, VECTOR))
 
 
 def update_through_view(scope: Scope) -> None:
     x, key = scope.pick(MATRIX), scope.index(3)
     row = scope.call(operator.getitem, x, key, type=spec(4))
     for _ in range(scope.rng.randrange(1, 3)):
-        row = scope.call(weft.index_update, row, scope.index(3), float(scope.rng.randrange(9)), type=spec(4))
+        row = write(scope, row, scope.index(3), float(scope.rng.randrange(9)))
     if scope.rng.random() < 0.3:
         arithmetic(scope)
     back = key if scope.rng.random() < 0.8 else scope.index(3)
-    scope.call(weft.index_update, x, back, row, type=spec(*MATRIX))
+    write(scope, x, back, row, adds=0.2)
 
 
 def view(scope: Scope) -> None:
@@ -182,7 +188,9 @@ def moved(body: Scope, carries: list[weft.Node]) -> tuple[weft.Node, ...]:
         alike = [other for other in carries if other.meta["type"] == known]
         taken = body.rng.choice(alike)
         if body.rng.random() < 0.5:
-            taken = body.call(weft.index_update, taken, body.index(3), float(body.rng.randrange(9)), type=known)
+            taken = write(body, taken, body.index(3), float(body.rng.randrange(9)))
+        for _ in range(body.rng.choice([0, 0, 1, 2])):
+            taken = body.call(body.rng.choice(_INFIX[:2]), taken, array_like(body, known.shape), type=known)
         outs.append(taken)
     return tuple(outs)
 
@@ -244,6 +252,7 @@ def statements(scope: Scope, depth: int, count: int) -> None:
         update_vector,
         update_vector,
         update_matrix,
+        update_through_view,
         update_through_view,
         view,
         view,

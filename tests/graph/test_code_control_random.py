@@ -67,14 +67,16 @@ def test_random_programs_without_types() -> None:
 
 def test_random_programs_write_in_place_often() -> None:
     """The comparison means little unless much is written in place, through views and in carries too."""
-    written = silent = copied = rows = 0
+    written = added = silent = copied = rows = 0
     for seed in range(3 * _BATCH):
         storage = Storage(Program(program(seed)))
         written += len(storage.in_place)
+        added += sum(statement.node.target is weft.index_add for statement in storage.in_place)
         silent += len(storage.silent)
         copied += len(storage.copied)
         rows += len(storage.kept_rows)
     assert written > 500
+    assert added > 100
     assert silent > 10
     assert copied > 50
     assert rows > 0

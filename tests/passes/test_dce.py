@@ -188,3 +188,18 @@ def test_whole_results_that_are_read_stay() -> None:
     pair = body(lambda g, x: (x, f(g, weft.exp, (x,))), 1)
     graph = build(lambda g, p, x: f(g, weft.cond, (p, pair, pair, x)), True, 1.0)
     assert cleaned(graph, True, 1.0) == {}
+
+
+def test_what_may_raise_stays_and_a_write_becomes_a_look() -> None:
+    def make(g: Graph, x: Any, k: Any) -> Any:
+        for node in (f(g, operator.getitem, (x, k)), f(g, weft.index_update, (x, k, 0.0)), f(g, weft.exp, (x,))):
+            if node.target is not weft.exp:
+                node.meta["raises"] = True
+        return f(g, weft.sin, (x,))
+
+    graph = build(make, np.ones(3), 1)
+    assert cleaned(graph, np.ones(3), 1) == {"dead code": 1, "unread write": 1}
+    assert targets(graph).count(operator.getitem) == 2
+    assert weft.index_update not in targets(graph)
+    with pytest.raises(IndexError):
+        run(graph, np.ones(3), 4)

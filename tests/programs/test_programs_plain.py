@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 FAMILIES = """
     stencils linalg_dense linalg_loops sparse fractals graphs_dp ml rnn_conv kalman_filters ode_physics nbody
     monte_carlo sorting image signal statistics bits_crc histograms cellular strings_of_numbers control_flow mutation
-    views creation shapes scalars modules_classes of_weft
+    views creation shapes scalars modules_classes simulations of_weft
 """.split()
 # What a declared feature cannot do without.
 NEEDS: dict[str, tuple[type[ast.AST], ...]] = {

@@ -146,7 +146,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: tuple[type, ...]) -> None:
-    from weft.capture._recorder import layout_of
+    from weft.capture._layouts import layout_of
 
     value = leaf.value
     if isinstance(value, (np.ndarray, Tensor, Spec)):

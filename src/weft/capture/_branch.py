@@ -11,8 +11,10 @@ from weft.capture._convert_site import Site
 from weft.capture._merge import (
     Disagreement,
     Type,
+    advice,
     as_output,
     describe,
+    differing,
     filler,
     is_same,
     join_types,
@@ -23,8 +25,10 @@ from weft.capture._merge import (
     visible_sizes,
 )
 from weft.capture._opaque import Opaque
+from weft.capture._raising import raises
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
+from weft.capture._unsettled import meeting
 from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
@@ -195,7 +199,8 @@ class Join:
         if tree_a != tree_b:
             if self.recorder.untyped:
                 return self._slot(name, Type(unknown=True), (a, b))
-            self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
+            a, b, where = differing(a, b)
+            self._disagree(name, (a, b), branch, where)
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
         return _Later(lambda items: tree_a.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
 
@@ -206,14 +211,15 @@ class Join:
     def _leaf(self, name: str, a: Any, b: Any, branch: Any) -> Any:
         if is_same(a, b):
             return a
+        a, b = meeting(a, b)
         first: Any = type_in(self.recorder, a) or self._chosen(a)
         second: Any = type_in(self.recorder, b) or self._chosen(b)
-        if first is None or second is None:
-            self._disagree(name, f"{describe(a)} and {describe(b)}", branch)
         try:
-            joined = join_types(self.recorder, first, second)
-        except Disagreement as how:
-            self._disagree(name, str(how), branch)
+            joined = None if first is None or second is None else join_types(self.recorder, first, second)
+        except Disagreement:
+            joined = None
+        if joined is None:
+            return self._disagree(name, (a, b), branch)
         if isinstance(a, Array) and isinstance(b, Array) and self._may_choose(a, b, joined):
             return self.recorder.choice(branch.test, a, b)
         return self._slot(name, joined, (a, b))
@@ -290,15 +296,16 @@ class Join:
             f"line {branch.site.line} is {'true' if first else 'false'}"
         )
 
-    def _disagree(self, name: str, how: str, branch: Any) -> Any:
+    def _disagree(self, name: str, values: tuple[Any, Any], branch: Any, where: str = "") -> Any:
         first, second = branch.lines(name)
         shown = spoken(name)
         lines = f" (at {first} and at {second})".replace("at before", "before")
         if shown != name and first.startswith("before") and second.startswith("before"):
             lines = ""  # the value of a conditional expression has no lines of its own
         self.recorder.refuse(
-            f"the two sides of the branch at line {branch.site.line} disagree on {shown}: {how}{lines}",
-            help="give it the same shape and dtype on both sides",
+            f"the two sides of the branch at line {branch.site.line} disagree on {shown}{where}: "
+            f"{' and '.join(map(describe, values))}{lines}",
+            help=advice(*values),
         )
 
     def finish(self, test: Any) -> Any:
@@ -315,7 +322,7 @@ class Join:
             close(region, operands, tuple(outputs) if region.failed is None else region.failed)
         metas = [type_.meta if type_.spec is None else _open(type_.spec) for _, type_ in self.types]
         metas += [buffer.spec for buffer in self.buffers]
-        if not metas and not any(has_effects(region) for region in self.regions):
+        if not metas and not any(has_effects(region, raising=True) for region in self.regions):
             return []
         graphs = [region.graph for region in self.regions]
         args = (test, *graphs, *(outer(recorder, key) for key in operands))
@@ -359,13 +366,16 @@ def close(region: Region, operands: dict[Node | Buffer, None], output: Any) -> N
             node = region.placeholder(key.name, None if isinstance(key, Buffer) else key)
             if isinstance(key, Buffer):
                 node.meta["type"] = key.spec
-        first = next(iter(graph.nodes)) if before is None else before.next
+            else:
+                region.lifted[node] = key
+        first = graph._root.next if before is None else before.next
         if first is not node:
             first.prepend(node)
         before = node
     graph.output(output)
 
 
-def has_effects(region: Region) -> bool:
-    """Whether running a region does more than give its results."""
-    return any(node.is_impure() for node in region.graph.nodes if node.op not in ("placeholder", "output"))
+def has_effects(region: Region, raising: bool = False) -> bool:
+    """Whether running a region does more than give its results; with `raising`, whether it may raise counts too."""
+    nodes = (node for node in region.graph.nodes if node.op not in ("placeholder", "output"))
+    return any(node.is_impure() or (raising and raises(node)) for node in nodes)

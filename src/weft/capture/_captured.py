@@ -13,9 +13,11 @@ from typing import Any
 
 from weft import _where, pytree
 from weft._module import Module
+from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
 from weft.capture._convert import convert
+from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
@@ -33,6 +35,8 @@ class Captured:
 
 def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
     """The Python function behind a callable, and what is bound to it."""
+    if hasattr(type(function), "__weft_captured__"):
+        return function, ()
     if isinstance(function, Module):
         return original_function(function.forward)
     if isinstance(function, types.MethodType):
@@ -75,12 +79,13 @@ def capture(
     numbers: bool,
     integers: bool = True,
     given_only: bool = False,
+    keeps_raising: bool = False,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
 
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
-    `make` makes the recorder.
+    With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the recorder.
     """
     plain, held = original_function(function)
     if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
@@ -92,6 +97,7 @@ def capture(
     keywords = bound_keywords(function)
     bound = bind(plain, (*held, *args), {**keywords, **kwargs})
     recorder = make(branches=branches, boundary=sys._getframe())
+    recorder.keeps_raising = keeps_raising
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):
@@ -107,6 +113,7 @@ def capture(
         recorder.reads.from_outside(value)
     collecting = gc.isenabled()
     gc.disable()
+    token = current_recorder.set(recorder)
     try:
         result = recorder.run(plain, tuple(call_args), call_kwargs)
         if recorder.refused is not None:
@@ -115,12 +122,13 @@ def capture(
     except PathEnded:
         recorder.root.graph.output(recorder.root.failed)
     finally:
+        current_recorder.reset(token)
         if collecting:
             gc.enable()
     graph = recorder.root.graph
     graph.signature = made.inputs(bound_count or 0)
     decided = _decided(recorder)
-    graph._sweep(lambda node: node in decided or node.is_impure())
+    graph._sweep(lambda node: node in decided or node.is_impure() or (keeps_raising and raises(node)))
     return Captured(graph, made, recorder)
 
 
@@ -133,7 +141,9 @@ def _decided(recorder: Recorder) -> set[Node]:
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
+    recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
+    recorder.result_leaves = leaves
     values = tree.unflatten([recorder.arg(leaf) for leaf in leaves])
     writes: list[tuple[Node, Node]] = []
     root = recorder.root

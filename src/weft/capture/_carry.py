@@ -8,6 +8,7 @@ captured again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from weft.capture._merge import (
     Type,
     as_output,
     describe,
+    differing,
     filler,
     is_same,
     join_types,
@@ -33,6 +35,7 @@ from weft.capture._merge import (
 )
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import may_be
+from weft.capture._unsettled import settle, unsettled
 from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Undefined
 from weft.graph import Node
 from weft.pytree import LEAF
@@ -82,6 +85,7 @@ class Carry:
         self.variables: list[Variable] = []
         self.whole: set[str] = set()  # variables whose structure changes, carried as one value of unknown type
         self.around = recorder.region
+        self.lifted = len(self.around.lifted)
         self.remembered = remembered
         self.rebound = remembered.rebound
         self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
@@ -163,7 +167,10 @@ class Carry:
         node._position = self.recorder.position()
         node.meta["type"] = slot.type.meta if slot.type.spec is None else None
         slot.placeholder = node
-        slot.symbol = value_of(self.recorder, slot.type, node, slot.name, region)
+        if slot.type.kind is float and not self.recorder.untyped:
+            slot.symbol = unsettled(self.recorder, node, slot.name)
+        else:
+            slot.symbol = value_of(self.recorder, slot.type, node, slot.name, region)
         return slot.symbol
 
     # The end of an iteration
@@ -226,6 +233,22 @@ class Carry:
         if part.type.kind is not None and joined.kind is not None:
             widened, place = self.remembered.widened, (variable.name, k)
             widened[place] = (widened.get(place, (part.type,))[0], joined)
+            return not self._settled(part, joined)
+        return True
+
+    def _settled(self, part: Slot, joined: Type) -> bool:
+        """Whether the body is the same for the wider type; then the types of its placeholders change, nothing else."""
+        if not settle(part.symbol, joined.kind):
+            return False
+        assert part.placeholder is not None
+        part.type = joined
+        part.placeholder.meta["type"] = joined.meta
+        lifted, same = self.around.lifted, {part.placeholder}
+        since = list(islice(reversed(lifted.items()), len(lifted) - self.lifted))
+        for node, outer in reversed(since):
+            if outer in same:
+                same.add(node)
+                node.meta["type"] = joined.meta
         return True
 
     def _describes(self, part: Slot, joined: Type, leaf: Any) -> bool:
@@ -277,8 +300,9 @@ class Carry:
 
     def _disagree(self, name: str, before: Any, after: Any) -> Any:
         line = (self.site.stores.get(name) or (None, None))[0]
+        before, after, where = differing(before, after)
         self.recorder.refuse(
-            f"the loop at line {self.site.line} changes what {spoken(name)} is: {describe(before)} before it, "
+            f"the loop at line {self.site.line} changes what {spoken(name)}{where} is: {describe(before)} before it, "
             f"{describe(after)} after an iteration (line {line or self.site.line})",
             help=f"start with {spoken(name)} of the type it has in the loop",
         )

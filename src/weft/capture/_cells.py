@@ -6,6 +6,8 @@ out while the program is captured: the first change of a new one starts the bran
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,16 @@ if TYPE_CHECKING:
 
 class Restart(BaseException):
     """A place has turned out to be changed: what is being captured starts over."""
+
+
+@contextmanager
+def in_expression(recorder: Recorder) -> Iterator[None]:
+    """While one side of an expression is captured, which has no variables that it could leave as another side does."""
+    recorder.expressions += 1
+    try:
+        yield
+    finally:
+        recorder.expressions -= 1
 
 
 class Place:

@@ -6,6 +6,7 @@ Items that are lists or tuples themselves are chosen part by part: `moves[k]` of
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _HELP = "make it an array, or compare with each place: if k == 0: ... elif k == 1: ..."
 
 
-def choose(recorder: Recorder, values: list[Any] | tuple[Any, ...], key: Scalar) -> Any:
+def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
     """The item at a traced place."""
     name = type(values).__name__
     if not values:

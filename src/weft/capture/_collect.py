@@ -12,6 +12,8 @@ from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._merge import describe, type_of, visible_sizes
 from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._region import Buffer
+from weft.capture._sharing import may_be, tie
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 
@@ -83,15 +85,19 @@ def _stacked(
     else:
         length = recorder.bind(fill_some)(length, items.item, element, condition, stack.write)
         arrays = [recorder.getitem(array, slice(None, length)) for array in arrays]
+    stack.tie()
     return Collected(recorder, arrays, stack.tree, stack.kinds, length)
 
 
 class Stack:
     """Arrays with a row for each of a traced number of results, of whatever structure those have."""
 
-    def __init__(self, recorder: Recorder, arrays: list[Any], tree: Any, kinds: list[Any]) -> None:
+    def __init__(
+        self, recorder: Recorder, arrays: list[Any], tree: Any, kinds: list[Any], sources: list[list[Buffer]]
+    ) -> None:
         self.recorder = recorder
         self.arrays, self.tree, self.kinds = arrays, tree, kinds
+        self.sources = sources  # what the results are views of
 
     @classmethod
     def of(cls, recorder: Recorder, length: Any, compute: Callable[[Any], Any], may_fail: bool = False) -> Any:
@@ -113,7 +119,8 @@ class Stack:
             return None
         arrays = [cls._array(recorder, length, leaf, found) for leaf, found in zip(leaves, types, strict=True)]
         kinds = [t.kind if t and t.spec is None and isinstance(t.kind, type) else None for t in types]
-        return cls(recorder, arrays, tree, kinds)
+        buffers = [may_be(leaf.buffer) if isinstance(leaf, Array) else () for leaf in leaves]
+        return cls(recorder, arrays, tree, kinds, [[b for b in found if recorder.region.knows(b)] for found in buffers])
 
     @staticmethod
     def _array(recorder: Recorder, length: Any, leaf: Any, found: Any) -> Any:
@@ -133,6 +140,12 @@ class Stack:
         """Put a result into its row."""
         for array, leaf in zip(self.arrays, pytree.leaves_of(value), strict=True):
             self.recorder.setitem(array, k, leaf)
+
+    def tie(self) -> None:
+        """Note that results which are views were copied: neither they nor what they are views of is written now."""
+        for array, sources in zip(self.arrays, self.sources, strict=True):
+            if sources:
+                tie(array.buffer, sources)
 
 
 # Captured themselves, as the program's own loops are.

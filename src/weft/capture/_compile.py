@@ -20,16 +20,17 @@ import inspect
 import threading
 from collections import Counter
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from weft._where import warn_user
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
+from weft.capture._numpy_targets import call_numpy
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
 from weft.graph._list_arrays import OtherArray
-from weft.ops._op import op_of
 from weft.passes import PassManager
 
 _BACKENDS = ("numpy",)
@@ -54,11 +55,20 @@ class Entry:
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 node.args = ()  # no default: in the code, inputs after it could be given by name only
+        taped = self._taped() if captured.recorder.tensors else None
         self.guards = Guards(captured)
         self.report = PassManager(restore=False).run(captured.graph)
-        _call_numpy(captured.graph)
+        call_numpy(self.graph, not captured.recorder.tensors)
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
-        self.run = self.guards.entry(type(self.module).forward.__get__(self.module))
+        run = type(self.module).forward.__get__(self.module)
+        if taped is not None:
+            taped.plainly, run = run, taped
+        self.run = self.guards.entry(run)
+
+    def _taped(self) -> Any:
+        """What runs the forward on arrays and leaves its backward on the tape as one step, where that can be had."""
+        # Derivatives are made in a room above this one, which is therefore imported by name and only when needed.
+        return import_module("weft.transform._taped").taped(self.captured)
 
 
 class CompiledFunction:
@@ -67,9 +77,9 @@ class CompiledFunction:
     def __init__(self, function: Callable[..., Any], backend: str, dynamic: bool | None) -> None:
         functools.update_wrapper(self, function, updated=())
         self.__weft_original__ = function
-        self._plain, self._held = original_function(function)
         self._dynamic = dynamic
         self.backend = backend
+        self._plain: Any = None
         self._entries: list[Entry] = []
         self._runs: tuple[Any, ...] = ()
         self._misses = 0
@@ -77,9 +87,25 @@ class CompiledFunction:
         self._reasons: list[str] = []
         self._ran_plainly: Counter[str] = Counter()
         self._lock = threading.RLock()
+        self._resolve()
+
+    def _resolve(self) -> None:
+        """Find the function to capture, with its parameters as they are now."""
+        plain, self._held = original_function(self.__weft_original__)
+        if plain is not self._plain:
+            self._plain, self._entries, self._runs, self._reasons = plain, [], (), []
+        self._defaults, self._keywords = self._plain.__defaults__, self._plain.__kwdefaults__
+        self._by_class = bool(self._held) and not hasattr(self.__weft_original__, "__func__")
         self._call = self._dispatcher()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        plain = self._plain
+        if (
+            plain.__defaults__ is not self._defaults
+            or plain.__kwdefaults__ is not self._keywords
+            or (self._by_class and original_function(self.__weft_original__)[0] is not plain)
+        ):
+            self._resolve()
         return self._call(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -117,6 +143,8 @@ class CompiledFunction:
         )
         exec(source, space)
         made = space[name]
+        if (made.__kwdefaults__ or {}).keys() == (self._keywords or {}).keys():
+            made.__kwdefaults__ = self._keywords  # the dict itself: what is put into it counts
         made.__name__, made.__qualname__ = self._plain.__name__, self._plain.__qualname__  # Python's errors say it
         keywords = bound_keywords(self.__weft_original__)
         return functools.partial(made, *self._held, **keywords) if self._held or keywords else made
@@ -170,7 +198,8 @@ class CompiledFunction:
         met: list[Exception] = []
         for dynamic in ladder:
             try:
-                captured = capture(self._plain, tuple(args), kwargs, branches=True, dynamic=dynamic, numbers=dynamic)
+                how: dict[str, Any] = {"dynamic": dynamic, "numbers": dynamic, "keeps_raising": True}
+                captured = capture(self._plain, tuple(args), kwargs, branches=True, **how)
                 entry = Entry(captured, not dynamic)
                 if may_differ(entry.graph) and repeatable(entry.graph):
                     entry.run = self._or_plainly(entry.run)
@@ -201,8 +230,7 @@ class CompiledFunction:
     @property
     def code(self) -> str:
         """The latest graph as Python, with the imports it needs: the text of a file."""
-        written = self._latest().module._python_code()
-        return f"{written.imports}\n{written.src}" if written.imports else written.src
+        return self._latest().module.source_code
 
     def _latest(self) -> Entry:
         if not self._entries:
@@ -241,16 +269,6 @@ def _said(error: Exception) -> str:
         return f"{type(error).__name__}: {error}"
     except TraceError:  # the program raised it, with a text of traced values
         return type(error).__name__
-
-
-def _call_numpy(graph: Graph) -> None:
-    """Let nodes call the functions of NumPy that the program called: the same numbers, without a detour."""
-    for node in graph.nodes:
-        called = node.meta.get("called")
-        if called is not None and node.op == "call_function" and op_of(called) is node.target:
-            node.target = called
-        for body in node.bodies:
-            _call_numpy(body)
 
 
 def _markers(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]:

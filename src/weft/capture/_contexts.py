@@ -13,6 +13,7 @@ from weft.graph._effects import has_side_effect
 
 if TYPE_CHECKING:
     from weft.capture._hooks import Hooks
+    from weft.capture._recorder import Recorder
 
 _MODES = tuple(kind for kind in vars(_mode).values() if isinstance(kind, type) and hasattr(kind, "__enter__"))
 _PLAIN = (contextlib.nullcontext, contextlib.suppress, contextlib.ExitStack)
@@ -108,3 +109,16 @@ def _refuse(hooks: Hooks, what: str) -> Any:
         f"`with` {what}: it would be entered once, when the program is captured",
         help="put it around the call of the captured function",
     )
+
+
+class Trying:
+    """The body of a `try` with handlers: nothing traced may happen there."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> None:
+        self.recorder.trying += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.recorder.trying -= 1

@@ -24,6 +24,7 @@ from typing import Any
 from weft.capture._convert_build import HOOKS, constant
 from weft.capture._convert_compile import compile_inside, enclosing_class
 from weft.capture._convert_functions import Functions
+from weft.capture._convert_match import Matches
 from weft.capture._convert_scope import Walker, is_builtin, resolve
 from weft.capture._convert_site import Site
 from weft.capture._convert_source import find
@@ -123,6 +124,8 @@ def _convert(function: FunctionType, collect: bool) -> Converted:
     if collect:
         assert isinstance(node, ast.FunctionDef)
         Collecting(function.__name__).function(node)
+    if any("match" in line for line in lines[node.lineno - 1 : node.end_lineno]):
+        Matches().visit(node)
     if any(":=" in line for line in lines[node.lineno - 1 : node.end_lineno]):
         _WalrusTests().visit(node)
     walker = Walker(enclosing_class(code.co_qualname))
@@ -143,17 +146,41 @@ def _convert(function: FunctionType, collect: bool) -> Converted:
 
 
 class _WalrusTests(ast.NodeTransformer):
-    """`while (x := f()) > 0: BODY` as `while True: if not (x := f()) > 0: break; BODY`: the body sees one test each."""
+    """Tests that assign, as statements: what is assigned is then a variable of the branch or loop.
+
+    `while (x := f()) > 0: BODY` is `while True: if not (x := f()) > 0: break; BODY`, with one such `if` for each part
+    of an `and`. `if a and (x := f()) > 0: BODY` is `if a: if (x := f()) > 0: BODY`.
+    """
 
     def visit_While(self, node: ast.While) -> ast.While:
         self.generic_visit(node)
-        if node.orelse or not any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
-            return node
         test = node.test
-        over = ast.copy_location(ast.UnaryOp(ast.copy_location(ast.Not(), test), test), test)
-        leave = ast.copy_location(ast.If(over, [ast.copy_location(ast.Break(), test)], []), test)
-        node.test, node.body = constant(test, True), [leave, *node.body]
+        if node.orelse or not _assigns(test):
+            return node
+        leaves: list[ast.stmt] = []
+        for part in _conjunction(test):
+            over = ast.copy_location(ast.UnaryOp(ast.copy_location(ast.Not(), part), part), part)
+            leaves.append(ast.copy_location(ast.If(over, [ast.copy_location(ast.Break(), part)], []), part))
+        node.test, node.body = constant(test, True), [*leaves, *node.body]
         return node
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        self.generic_visit(node)
+        parts = _conjunction(node.test)
+        if node.orelse or not _assigns(node.test):
+            return node
+        node.test = parts[0]
+        for part in reversed(parts[1:]):
+            node.body = [ast.copy_location(ast.If(part, node.body, []), part)]
+        return node
+
+
+def _assigns(test: ast.expr) -> bool:
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(test))
+
+
+def _conjunction(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
 def _bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:

@@ -54,6 +54,11 @@ def method(at: Any, variable: str, name: str, *args: ast.expr, keywords: list[as
     return call
 
 
+def attribute(at: Any, name: str) -> ast.Attribute:
+    """`_weft.name`."""
+    return put(ast.Attribute(load(at, HOOKS), name, LOAD), at)
+
+
 def arguments(*names: tuple[Any, str]) -> ast.arguments:
     """Parameters by position."""
     return ast.arguments([], [put(ast.arg(name), at) for at, name in names], None, [], [], None, [])

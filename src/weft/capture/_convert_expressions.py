@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from weft.capture._convert_build import LOAD, STORE, constant, function, hook, load, put
+from weft.capture._convert_build import LOAD, STORE, attribute, constant, function, hook, load, put
 from weft.capture._convert_compile import mangled
+from weft.capture._convert_match import MatchTest
 from weft.capture._convert_scope import NATIVE_CALLS, Scope, is_builtin
 from weft.capture._convert_site import Site
 
@@ -65,6 +66,7 @@ class Expressions:
             ast.Dict: self._dict,
             ast.SetComp: self._comprehension,
             ast.DictComp: self._comprehension,
+            MatchTest: self._match_test,
         }
         if sys.version_info >= (3, 14):
             self.table[ast.Interpolation] = self._interpolation
@@ -174,15 +176,12 @@ class Expressions:
         return hook(node, "getitem", self.expr(node.value), self.key(node.slice))
 
     def key(self, node: ast.expr) -> ast.expr:
-        """A subscript's key, with slices as objects."""
-        if isinstance(node, ast.Slice):
-            ends = [constant(node, None) if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)]
-            return hook(node, "slice", *ends)
-        if isinstance(node, ast.Tuple):
-            node.elts = [self.key(each) for each in node.elts]
-            return node
+        """A subscript's key; Python has slices between brackets only: `_weft.key[1:, 2]`."""
+        sliced = isinstance(node, ast.Slice) or (
+            isinstance(node, ast.Tuple) and any(isinstance(each, ast.Slice) for each in node.elts)
+        )
         converted: ast.expr = self.expr(node)
-        return converted
+        return put(ast.Subscript(attribute(node, "key"), converted, LOAD), node) if sliced else converted
 
     def _bool_op(self, node: Any) -> ast.expr:
         kind = "and" if isinstance(node.op, ast.And) else "or"
@@ -235,6 +234,10 @@ class Expressions:
         whole: ast.expr = node
         return whole
 
+    def _match_test(self, node: MatchTest) -> ast.expr:
+        names, values = constant(node, tuple(node.names)), [self.thunk(each) for each in node.values]
+        return hook(node, "match", self.site("if", node), node.subject, constant(node, node.pattern), names, *values)
+
     def _walrus(self, node: ast.NamedExpr) -> ast.expr:
         value = self.expr(node.value)
         name = self.mangled(node.target.id)
@@ -281,7 +284,7 @@ class Expressions:
     def _comprehension(self, node: Any) -> ast.expr:
         generator = node.generators[0]
         names = _names(generator.target)
-        if len(node.generators) > 1 or node.weft_native or names is None:
+        if len(node.generators) > 1 or node.weft_native or names is None or _keeps(node, names):
             return self._native_comprehension(node)
         site, iterable = self.site("comprehension", node), self.expr(generator.iter)
         kept = self._enter(node)
@@ -367,6 +370,21 @@ class Expressions:
 
 
 _KINDS = {ast.ListComp: "list", ast.GeneratorExp: "generator", ast.SetComp: "set", ast.DictComp: "dict"}
+
+
+def _keeps(node: Any, names: set[str]) -> bool:
+    """Whether elements are functions that read the variables of the comprehension: of which they share the last."""
+    waiting = [getattr(node, name) for name in ("elt", "key", "value") if hasattr(node, name)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Lambda):
+            given = part.args
+            own = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+            if any(isinstance(each, ast.Name) and each.id in names - own for each in ast.walk(part.body)):
+                return True
+        elif not isinstance(part, ast.Call):
+            waiting.extend(ast.iter_child_nodes(part))
+    return False
 
 
 def _names(target: Any) -> set[str] | None:

@@ -89,10 +89,9 @@ class Flow:
         header: dict[str, int] = {name: line for name, line in facts.stores.items() if name not in self.scope.globals}
         header |= dict.fromkeys(sorted(facts.deletes - self.scope.globals), node.lineno)
         parts = [self._stores(block) for block in blocks(node)]
-        labelled: Any = getattr(node, "cases", None) or getattr(node, "handlers", ())
-        for each in labelled:
+        for each in getattr(node, "handlers", ()):
             parts.append({k: v for k, v in each.weft_facts.stores.items() if k not in self.scope.globals})
-            if isinstance(each, ast.ExceptHandler) and each.name is not None:
+            if each.name is not None:
                 self.handled.add(self._handled(each))
         if isinstance(node, _REGIONS):
             self._region(node, parts[0] if isinstance(node, ast.If) else header | parts[0], parts[1])
@@ -152,17 +151,10 @@ class Flow:
                 after = (bound | facts.kills) - self._deletes(node)
             self._bound(getattr(node, "orelse", []), set(after))
             return after
-        if isinstance(node, ast.Match):
-            ends = set(kept) | facts.kills
-            cases: Any = node.cases
-            for case in cases:
-                self._part(case, ends)
-                self._bound(case.body, ends | case.weft_facts.kills)
-            return ends
         return self._try(node, bound, kept)
 
     def _part(self, node: Any, bound: set[str]) -> None:
-        """The guard of a case, the types of a handler."""
+        """The types of a handler."""
         self._missing(node, node.weft_facts.reads - (bound - self.scope.emptied))
 
     def _missing(self, node: Any, names: set[str]) -> None:
@@ -219,12 +211,6 @@ class Flow:
             # It may swallow an exception, and then what follows runs next.
             inner = _raising(to, to.raised | live)
             live = self._live(node.body, live, inner) | live
-        elif isinstance(node, ast.Match):
-            found = live
-            cases: Any = node.cases
-            for case in cases:
-                found |= self._live(case.body, live, to) - case.weft_facts.kills | case.weft_facts.reads
-            live = found
         return live - facts.kills - facts.deletes | facts.reads
 
     def _if(self, node: Any, live: Live, to: Targets) -> Live:

@@ -83,10 +83,6 @@ def _completes(node: Any) -> bool:
     if isinstance(node, _TRIES):
         ends = completes(node.body) and completes(node.orelse)
         return completes(node.finalbody) and (ends or any(completes(each.body) for each in node.handlers))
-    if isinstance(node, ast.Match):
-        last = node.cases[-1]
-        whole = last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
-        return not whole or any(completes(each.body) for each in node.cases)
     # A `with` may swallow an exception raised before the jump at its end.
     return True
 
@@ -119,7 +115,6 @@ _BLOCKS: dict[type[ast.AST], Callable[[Any], list[list[ast.stmt]]]] = (
     dict.fromkeys((ast.If, ast.While, ast.For), lambda node: [node.body, node.orelse])
     | dict.fromkeys((ast.With, ast.AsyncWith), lambda node: [node.body])
     | dict.fromkeys(_TRIES, lambda node: [node.body, *(e.body for e in node.handlers), node.orelse, node.finalbody])
-    | {ast.Match: lambda node: [each.body for each in node.cases]}
 )
 
 
@@ -282,9 +277,6 @@ class Lowering:
                     # Whatever raised after a jump (leaving a `with`, a `finally`) has undone the jump.
                     handler.body.insert(0, self._setter(SetFlags(handler.body[0], flags, False)))
             node.finalbody = self.block(node.finalbody, loop)
-        elif isinstance(node, ast.Match):
-            for case in node.cases:
-                case.body = self.block(case.body, loop)
         else:
             if len(node.items) > 1 and jumps(node.body):
                 _nest(node)

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.capture._convert_compile import mangled
+from weft.capture._convert_match import MatchTest
 
 NATIVE_CALLS = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", "__import__"})
 _BUILTINS = frozenset(dir(builtins))
 # Tuples, not unions: a union is made anew each time it is written out, and this is where the time goes.
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_BLOCK = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_BLOCK = (ast.stmt, ast.ExceptHandler)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -116,13 +117,11 @@ class Walker:
             ast.Call: self._call,
             ast.Constant: self._nothing,
             ast.Attribute: lambda node: self.expression(node.value),
-            ast.MatchAs: self._pattern,
-            ast.MatchStar: self._pattern,
-            ast.MatchMapping: self._pattern,
+            MatchTest: self._match_test,
         }
 
     def expression(self, node: Any) -> None:
-        """Collect what an expression, a target, a pattern or a list of them reads and stores."""
+        """Collect what an expression, a target or a list of them reads and stores."""
         if isinstance(node, list):
             for each in node:
                 self.expression(each)
@@ -222,11 +221,9 @@ class Walker:
     def _nothing(self, node: ast.Constant) -> None:
         """A literal reads nothing."""
 
-    def _pattern(self, node: Any) -> None:
-        name = node.rest if isinstance(node, ast.MatchMapping) else node.name
-        if name is not None:
-            self._store(name, node.lineno)
-        self._parts(node)
+    def _match_test(self, node: MatchTest) -> None:
+        self.expression(node.subject)
+        self._lazily(node, node.values)
 
     def _comprehension(self, node: Any) -> None:
         self.facts.lazy = True
@@ -356,17 +353,12 @@ class Walker:
                     self._part(each)
 
     def _part(self, node: Any) -> None:
-        """A handler of a `try` or a case of a `match`."""
+        """A handler of a `try`."""
         facts = self.facts = node.weft_facts = Facts()
-        if isinstance(node, ast.match_case):
-            self.expression(node.pattern)
-            if node.guard is not None:
-                self.expression(node.guard)
-        else:
-            if node.type is not None:
-                self.expression(node.type)
-            if node.name is not None:
-                self.scope.stored[mangled(node.name, self.scope.class_name)] = None
+        if node.type is not None:
+            self.expression(node.type)
+        if node.name is not None:
+            self.scope.stored[mangled(node.name, self.scope.class_name)] = None
         self.block(node.body)
         self.facts = facts
 

@@ -136,7 +136,7 @@ def _same_parameters(node: FunctionNode, code: CodeType) -> bool:
 
 def _same_extent(node: FunctionNode, code: CodeType) -> bool:
     """Whether the code has lines where the tree has, to the last; a cheap sign that the file is the one compiled."""
-    last = max((line for *_, line in code.co_lines() if line), default=code.co_firstlineno)
+    last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
     return last <= (node.end_lineno or last)
 
 

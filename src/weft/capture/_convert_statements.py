@@ -1,4 +1,4 @@
-"""Simple statements of converted code: assignments, updates, deletions, assertions, `raise`, `with`, `try`, `match`.
+"""Simple statements of converted code: assignments, updates, deletions, assertions, `raise`, `with`, `try`.
 
 Python evaluates the value of an assignment before its target; so does converted code, through a variable of its own
 where the target is more than a plain name.
@@ -42,7 +42,6 @@ class Statements(Expressions):
             ast.With: self._with,
             ast.Try: self._try,
             ast.TryStar: self._try,
-            ast.Match: self._match,
             SetFlags: self._set_flags,
             Jump: self._jump,
         }
@@ -289,13 +288,3 @@ class Statements(Expressions):
         handler.name = self.temporary()
         done = put(ast.Try(handler.body, [], [], [self.undefined(handler, name)]), handler)
         return [store(handler, name, load(handler, handler.name)), done]
-
-    def _match(self, node: ast.Match) -> Statement:
-        node.subject = self.expr(node.subject)
-        for case in node.cases:
-            self.unbound = getattr(case, "weft_unbound", _NOTHING)
-            if case.guard is not None:
-                site = self.site("if", case.guard)
-                case.guard = hook(case.guard, "truth", site, self.expr(case.guard))
-            case.body = self.block(case.body)
-        return [node]

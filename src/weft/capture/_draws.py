@@ -20,18 +20,25 @@ if TYPE_CHECKING:
 _MAKERS = frozenset({np.random.default_rng, np.random.RandomState, np.random.Generator})
 _GENERATORS = (np.random.Generator, np.random.RandomState)
 _SEEDED = frozenset({np.random.default_rng, np.random.RandomState})  # which need no argument
+_DRAWING = frozenset(
+    name for kind in _GENERATORS for name, value in vars(kind).items() if name[0] != "_" and callable(value)
+)
 _IN_PLACE = frozenset({"shuffle"})
 
 
 @has_side_effect
 def draw(generator: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     """Random numbers from a generator of NumPy's, None for its own: `generator.method(*args, **kwargs)`."""
+    if method not in _DRAWING:  # a graph from a file could name anything
+        raise ValueError(f"draw: {method!r} is no method that draws random numbers")
     return getattr(np.random if generator is None else generator, method)(*args, **kwargs)
 
 
 @has_side_effect
 def make_generator(maker: Any, *args: Any, **kwargs: Any) -> Any:
     """A generator of NumPy's: `maker(*args, **kwargs)`."""
+    if maker not in _MAKERS:
+        raise ValueError(f"make_generator: {maker!r} makes no generator of NumPy's")
     return maker(*args, **kwargs)
 
 

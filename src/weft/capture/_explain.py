@@ -103,17 +103,17 @@ def _survey(
         if not made:  # a function that is refused whole
             code = original_function(function)[0].__code__
             return [problem_at(_where.locate((code, 0, None)), error.message, error.help)], None
-        made[0].note(error, place_of(error) or _end_of(function))
+        made[0].note(error, place_of(error, made[0].package) or _end_of(function))
     except Exception as error:  # the program's own, or one that a missing value led to
         if not made:
             raise  # the arguments do not fit the function
-        place = place_of(error)
+        place = place_of(error, made[0].package)
         if place is not None:  # else it is over the graph, which nobody is to use
             stopped = f"the search ended at line {place.line}: {type(error).__name__}: {error}"
     recorder = made[0]
     if not recorder.problems:
         problem = first if isinstance(first, TraceError) else raised(first)
-        recorder.note(problem, place_of(first) or _end_of(function))
+        recorder.note(problem, place_of(first, recorder.package) or _end_of(function))
         stopped = None
     return sorted(recorder.problems, key=lambda problem: (problem.file, problem.line, problem.column or 0)), stopped
 

@@ -2,6 +2,7 @@
 
 Each runs as Python's own, item by item, as long as nothing traced decides how many items it yields. Where a loop of it
 turns out to be traced before the first item, the generator runs at once instead, and collects what it yields in a list.
+So it does where a traced value decides on any item, and `list`, `sum` and their like take all of them.
 """
 
 from __future__ import annotations
@@ -36,12 +37,21 @@ class Generated:
             self._begin()
         return self if self.collected is None else self.collected
 
-    def _begin(self) -> None:
+    def whole(self) -> Any:
+        """The list of all it yields, for who takes everything before anything else happens."""
+        if not self.begun:
+            self._begin(whole=True)
+        return self if self.collected is None else self.collected
+
+    def _begin(self, whole: bool = False) -> None:
         self.begun = True
         recorder = self.recorder
         mark, effects, refused = recorder.region.mark(), recorder.python_effects, recorder.refused
         try:
-            self.peeked = [next(self.native)]
+            if whole:
+                self.collected = list(self.native)
+            else:
+                self.peeked = [next(self.native)]
         except StopIteration:
             pass
         except CaptureError:

@@ -76,6 +76,8 @@ def _columns(recorder: Recorder, key: Any) -> Any:
 
 def grid_of(name: str, key: Any) -> Any:
     """`np.mgrid[key]`, or another of its kin by name."""
+    if name not in NAMES.values():  # a graph from a file could name anything
+        raise ValueError(f"grid_of: {name!r} is none of {', '.join(NAMES.values())}")
     return getattr(np, name)[key]
 
 

@@ -58,9 +58,11 @@ class Guards:
     def __init__(self, captured: Captured) -> None:
         self.captured = captured
         self.space: dict[str, Any] = {
+            "__name__": __name__,  # so that the line of a call is the caller's
             "MISS": MISS,
             "may_share": np.may_share_memory,
             "ndarray": np.ndarray,
+            "getattr": getattr,
             "Tensor": Tensor,
             "unchanged": unchanged,
         }
@@ -239,9 +241,15 @@ class Guards:
             self._unchanged(text, was, name, snapshot_value(was))
         for owner, name, was in reads.attributes.values():
             holder = self.bound(owner, "owner")
-            get = self.bound(getattr, "getattr")
-            label = f".{name} of a {type(owner).__name__}"
-            self._unchanged(f"{get}({holder}, {name!r}, MISS)", was, label, snapshot_value(was))
+            text = f"getattr({holder}, {name!r}, MISS)"
+            called = isinstance(owner, (type, types.FunctionType))
+            label = f".{name} of {owner.__name__ if called else f'a {type(owner).__name__}'}"
+            if isinstance(owner, types.FunctionType) and name == "__code__":
+                text = f"{holder}.__code__"
+            if was[0] == "method":
+                text, was = f"getattr({text}, '__func__', MISS)", ("same", was[1])
+            # That functions and classes are the program's own ones goes without saying.
+            self._unchanged(text, was, label, snapshot_value(was), basic=called)
 
     def _unchanged(self, text: str, was: Any, label: str, value: Any, basic: bool = False) -> None:
         """A value is as its snapshot says; told without a call where that is as good."""

@@ -15,14 +15,17 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
+from weft.capture._cells import in_expression
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items
 from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._opaque import Opaque
+from weft.capture._ordering import ordered
 from weft.capture._outside import OTHER_CONTAINERS, changes
 from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
+from weft.capture._python_calls import attribute, python_class
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced
 from weft.graph._control import check
 
@@ -69,7 +72,8 @@ class Hooks(PlainHooks):
     def _no_yield(self, site: Site) -> None:
         if site.has_yield:
             self.recorder.refuse(
-                f"a `yield` under a traced condition (line {site.line})", help="collect into an array instead"
+                f"a `yield` under a traced condition (line {site.line})",
+                help="append to a list and return that; or take all at once, list(...), of a generator of the module's",
             )
 
     def _tested(self, value: Any) -> Any:
@@ -79,7 +83,11 @@ class Hooks(PlainHooks):
 
     def truth(self, site: int, value: Any) -> bool:
         value = self._tested(value)
-        return self.recorder.decide(value) if isinstance(value, Traced) else bool(value)
+        if not isinstance(value, Traced):
+            return bool(value)
+        if self.recorder.branches and not self.recorder.can_decide(value):
+            self._no_yield(self.sites[site])
+        return self.recorder.decide(value)
 
     def if_expression(self, site: int, test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         test = self._tested(test)
@@ -91,7 +99,7 @@ class Hooks(PlainHooks):
         value: Any = Undefined("_weft_value")
         place = replace(self.sites[site], names=("_weft_value",), live=frozenset({"_weft_value"}))
         for side in self.branch_class(recorder, place, recorder.truth(test), (value,)):
-            with side:
+            with side, in_expression(recorder):
                 value = body() if side.taken else orelse()
             (value,) = side.leave((value,))
         return value
@@ -163,6 +171,23 @@ class Hooks(PlainHooks):
 
         return compare_sequences(self.recorder, op, left, right)
 
+    def is_open(self, value: Any) -> bool:
+        return isinstance(value, Traced)
+
+    def is_constant(self, value: Any, constant: Any) -> Any:
+        if isinstance(value, Scalar) and value.kind is bool and constant is not None:
+            return value if constant else self.not_(value)
+        return self.is_(value, constant)
+
+    def known_class(self, value: Any, pattern: str) -> type:
+        unknown = isinstance(value, (Opaque, Items)) or self.recorder.lists.get(value) is not None
+        if unknown:
+            self.recorder.refuse(
+                f"a {pattern} pattern on a value of which the type or the length is known only when the graph runs",
+                help="take its parts first, as in `a, b = value`, and write the cases as `if` and `elif`",
+            )
+        return python_class(value) if isinstance(value, Traced) else type(value)
+
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         (op, operand), *others = rest
         right = operand()
@@ -205,7 +230,9 @@ class Hooks(PlainHooks):
         return PathEnded()
 
     def try_(self, site: int) -> Any:
-        return _Trying(self.recorder)
+        from weft.capture._contexts import Trying
+
+        return Trying(self.recorder)
 
     def context(self, manager: Any) -> Any:
         from weft.capture._contexts import captured_context
@@ -298,7 +325,7 @@ class Hooks(PlainHooks):
 
     def attr(self, value: Any, name: str) -> Any:
         if isinstance(value, Traced):
-            return getattr(value, name)
+            return attribute(value, name)
         return self.recorder.attribute(value, name)
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
@@ -438,7 +465,7 @@ class Hooks(PlainHooks):
     # Calls
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        owner = getattr(function, "__self__", None)
+        owner: Any = getattr(function, "__self__", None)
         changing = _CHANGING.get(type(owner))
         if changing is not None and function.__name__ in changing:
             grown = self._grown(owner)
@@ -446,24 +473,14 @@ class Hooks(PlainHooks):
             if grown is not None:
                 return getattr(grown, function.__name__)(*args, **kwargs)
             self._change(owner, f".{function.__name__}()")
+            if function.__name__ == "sort" and not args:
+                owner[:] = ordered(self.recorder, owner, **kwargs)
+                return None
         elif changing is None and isinstance(owner, OTHER_CONTAINERS) and changes(owner, function.__name__):
             self._change(owner, f".{function.__name__}()")
         elif changing is not None and self.recorder.lists.get(owner) is not None:
             return getattr(self.recorder.lists.get(owner), function.__name__)(*args, **kwargs)
         return self.recorder.run(function, args, kwargs)
-
-
-class _Trying:
-    """The body of a `try` with handlers: nothing traced may happen there."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-
-    def __enter__(self) -> None:
-        self.recorder.trying += 1
-
-    def __exit__(self, *exception: object) -> None:
-        self.recorder.trying -= 1
 
 
 def _is_truth(value: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from weft.capture._generators import Generated
 from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._raising import sure
 from weft.capture._values import Array, Scalar, Traced
 from weft.graph._list_arrays import with_rows
 from weft.graph._looping import check_zipped, sequence, trip_count
@@ -42,6 +43,13 @@ class Items:
     def item(self, k: Any) -> Any:
         """The item at a place, counted from 0."""
         raise NotImplementedError
+
+    resized: Any = 0
+    """How many calls there are that make a list of the running graph longer or shorter."""
+
+    def length_now(self) -> Any:
+        """The length within a loop that changes it."""
+        return self.length
 
     def ended(self, stopped: Any) -> None:
         """What happens after a loop over it, which a `break` may have left."""
@@ -89,7 +97,8 @@ class RangeItems(Items):
         upward = self.step > 0
         distance = self.stop - self.start if upward else self.start - self.stop
         pace = self.step if upward else -self.step
-        steps = distance if not isinstance(pace, Scalar) and pace == 1 else (distance + pace - 1) // pace
+        with sure(recorder):  # the step is not 0
+            steps = distance if not isinstance(pace, Scalar) and pace == 1 else (distance + pace - 1) // pace
         return recorder.python.call(max, (0, steps), {})
 
     def item(self, k: Any) -> Any:
@@ -151,7 +160,24 @@ class ListItems(Items):
         return len(self.items)
 
     def item(self, k: Any) -> Any:
-        return self.items[k]
+        grown = self.recorder.lists.get(self.items)
+        if grown is None:
+            return self.items[k]
+        if grown.resized:
+            self.recorder.refuse(
+                "a loop over a list whose length it changes under a traced condition",
+                help="count the places: k = 0; while k < len(items): x = items[k]; ...; k += 1",
+            )
+        return grown.item(k)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Item by item, as long as there are some: the loop may add to a list, or take from it."""
+        k, count = 0, len(self.items)
+        while k < count:
+            yield self.item(k)
+            k += 1
+            if self.recorder.lists.get(self.items) is None:
+                count = len(self.items)
 
 
 class ZipItems(Items):
@@ -172,6 +198,16 @@ class ZipItems(Items):
 
     def item(self, k: Any) -> Any:
         return tuple(part.item(k) for part in self.parts)
+
+    def __iter__(self) -> Iterator[Any]:
+        return zip(*self.parts, strict=False)  # what is strict was looked at already
+
+    @property
+    def resized(self) -> Any:
+        return sum(part.resized for part in self.parts)
+
+    def length_now(self) -> Any:
+        return self.recorder.python.call(min, ([part.length_now() for part in self.parts],), {})
 
     def ended(self, stopped: Any) -> None:
         if self.unchecked:
@@ -194,6 +230,16 @@ class EnumerateItems(Items):
     def item(self, k: Any) -> Any:
         return (k + self.start, self.part.item(k))
 
+    def __iter__(self) -> Iterator[Any]:
+        return ((k + self.start, item) for k, item in enumerate(self.part))
+
+    @property
+    def resized(self) -> Any:
+        return self.part.resized
+
+    def length_now(self) -> Any:
+        return self.part.length_now()
+
     def ended(self, stopped: Any) -> None:
         self.part.ended(stopped)
 
@@ -211,6 +257,16 @@ class ReversedItems(Items):
 
     def item(self, k: Any) -> Any:
         return self.part.item(self.part.length - 1 - k)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.part.item, reversed(range(operator.index(self.length))))
+
+    @property
+    def resized(self) -> Any:
+        return self.part.resized
+
+    def length_now(self) -> Any:
+        self.recorder.refuse("a loop over reversed(items) that changes the length of items", help="go over a copy")
 
 
 class Collected(Items):

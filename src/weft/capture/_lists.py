@@ -46,6 +46,7 @@ class GrownList(Items):
         self.tree: Any = None
         self.types: list[Type | None] = []
         self.version = 0
+        self.resized = 0  # how many calls there are that change the length
         self.holding: list[Any] = []  # buffers of arrays that are elements
         with recorder.within(owner):
             for item in plain:
@@ -101,25 +102,29 @@ class GrownList(Items):
 
     def append(self, value: Any) -> None:
         self._describe(value)
-        self.recorder.call_method(self.handle, "append", (value,), {})
+        self._resize("append", value)
 
     def insert(self, index: Any, value: Any) -> None:
         self._describe(value)
-        self.recorder.call_method(self.handle, "insert", (index, value), {})
+        self._resize("insert", index, value)
 
     def extend(self, values: Any) -> None:
         if self.recorder.untyped:
             self._describe(None)
-            self.recorder.call_method(self.handle, "extend", (values,), {})
+            self._resize("extend", values)
             return
         for value in values:
             self.append(value)
 
     def pop(self, *index: Any) -> Any:
-        return self._typed(self.recorder.create_method(self.handle, "pop", index, {}))
+        return self._typed(self._resize("pop", *index))
 
     def clear(self) -> None:
-        self.recorder.call_method(self.handle, "clear", (), {})
+        self._resize("clear")
+
+    def _resize(self, method: str, *args: Any) -> Any:
+        self.resized += 1
+        return self.recorder.create_method(self.handle, method, args, {})
 
     def reverse(self) -> None:
         self.recorder.call_method(self.handle, "reverse", (), {})
@@ -132,7 +137,7 @@ class GrownList(Items):
         self.recorder.call_method(self.handle, "sort", (), {"reverse": reverse} if reverse is not False else {})
 
     def remove(self, value: Any) -> None:
-        self.recorder.call_method(self.handle, "remove", (value,), {})
+        self._resize("remove", value)
 
     def set(self, key: Any, value: Any) -> None:
         if isinstance(key, slice):
@@ -143,6 +148,7 @@ class GrownList(Items):
         self.recorder.create(operator.setitem, (self.handle, key, value), {}, None)
 
     def delete(self, key: Any) -> None:
+        self.resized += 1
         self.recorder.create(operator.delitem, (self.handle, key), {}, None)
 
     # Reads
@@ -297,6 +303,12 @@ class Lists:
         if not self.grown:
             return values
         return tuple(value if self.get(value) is None else self.get(value) for value in values)
+
+    def whole(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments of a call that takes all of each before anything else happens."""
+        if not any(isinstance(value, Generated) for value in values):
+            return values
+        return tuple(value.whole() if isinstance(value, Generated) else value for value in values)
 
     def grow(self, value: Any, owner: Region) -> Any:
         """Let a list be one of the running graph from now on; in a script a dict or set too."""

@@ -38,8 +38,10 @@ def merge(*parts: Any) -> dict[Any, Any]:
     return made
 
 
-def call_text(text: str, method: str, *args: Any, **kwargs: Any) -> Any:
+def call_text(text: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     """A method of a text: `text.method(*args)`."""
+    if not isinstance(text, str) or method.startswith(("_", "format")):  # a graph from a file could name anything
+        raise ValueError(f"call_text: {method!r} of a {type(text).__name__}")
     return getattr(text, method)(*args, **kwargs)
 
 
@@ -74,7 +76,7 @@ def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any
 
 def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`list(x)`, `tuple(x)`, `set(x)`, `dict(x)`."""
-    args = recorder.lists.of(args)
+    args = recorder.lists.of(recorder.lists.whole(args))
     if recorder.untyped and args and isinstance(args[0], Items) and args[0].traced:
         from weft.capture._collect import collect
 

@@ -56,6 +56,7 @@ class Loop:
         self.lists: dict[int, int] = {}  # what was known of lists when this pass began
         self.stopped: Any = False  # whether a `break` has happened, where that is traced
         self.branch: Branch | None = None
+        self.repeats = False  # whether the step that was taken last is to be taken again
         self.carry: Carry | None = None
         self.head: Region | None = None
         self.body: Region | None = None
@@ -92,10 +93,10 @@ class Loop:
             return self.values
         if self.carry is None or self.watched is None or self.watched.outdated:
             self.watched = Watched(self.recorder)
-            names = (*self.site.names, *self.watched.names)
-            site = replace(self.site, names=names, live=self.site.live | set(self.watched.names))
-            if self.remembered is None:
-                self.remembered = self.recorder.remembered.next((site.file, site.line, site.column))
+            site, more = self.site, self.watched.names
+            if more:
+                site = replace(site, names=(*site.names, *more), live=site.live | set(more))
+            self.remembered = self._remember()
             values = (*self.values, *self.watched.start)
             self.carry = self.carry_class(self.recorder, site, values, self.remembered)
         self.restart = False
@@ -106,6 +107,11 @@ class Loop:
         found = self.carry.begin(self.head)
         self.watched.write(found[len(self.values) :])
         return found[: len(self.values)]
+
+    def _remember(self) -> Remembered:
+        """What is known of the loop from passes before."""
+        site = self.site
+        return self.remembered or self.recorder.remembered.next((site.file, site.line, site.column))
 
     def _open(self, head: Region) -> None:
         """Add what the loop itself carries."""
@@ -212,17 +218,20 @@ class Loop:
         self.branch = Branch(self.recorder, site, going, (*self.values, self.stopped))
 
     def _step(self, values: tuple[Any, ...], stop: Any) -> None:
-        self._count_step()
         branch = self.branch
         if branch is None:
             self.values, self.stopped = values, stop
         else:
             start = branch.leave((*values, stop))
+            if branch.again:
+                self.branch, self.repeats = None, True
+                return
             branch.taken = False
             with branch:
                 pass
             *rest, self.stopped = branch.leave(start)
             self.values, self.branch = tuple(rest), None
+        self._count_step()
         if not isinstance(self.stopped, Traced) and self.stopped:
             self.done = True
 
@@ -288,13 +297,13 @@ class Loop:
         inits += [recorder.region.read(buffer) for buffer in written]
         operands = {key: node for key, node in head.operands().items() if key not in body.written}
         order = [*leading, *carried, *operands.values()]
-        _arrange(body, order, tuple(outputs) if body.failed is None else body.failed)
+        _arrange(recorder.sizes, body, order, tuple(outputs) if body.failed is None else body.failed)
         if test is not None:
-            _arrange(test[0], order, test[1])
+            _arrange(recorder.sizes, test[0], order, test[1])
         metas = [placeholder.meta.get("type") for placeholder, _, _ in own]
         metas += [slot.type.meta if slot.type.spec is None else _closed(slot.type.spec) for slot in slots]
         metas += [buffer.spec for buffer in written]
-        if not metas and not has_effects(body):
+        if not metas and not has_effects(body, raising=True):
             self._settle({}, ran)
             return None
         target, args, keywords = make(tuple(inits), [outer(recorder, key) for key in operands])
@@ -352,9 +361,13 @@ def _closed(spec: Any) -> Spec:
     return Spec([0 if d is None else d for d in spec.shape], spec.dtype)
 
 
-def _arrange(region: Region, order: list[Node], output: Any) -> None:
+def _arrange(sizes: Any, region: Region, order: list[Node], output: Any) -> None:
     """Bring the placeholders of a loop's part into the order of the head's, and end its graph."""
     head = region.parent
     assert head is not None
     buffers = {head.held[buffer]: buffer for buffer in region.entered}
     close(region, {buffers.get(node, node): None for node in order}, output)
+    for node in order:
+        place = region.entered[buffers[node]] if node in buffers else region.inputs.get(node)
+        if place is not None:
+            sizes.stands_for.setdefault(node, []).append(place)

@@ -31,6 +31,7 @@ class ForLoop(Loop):
         self.current: Any = None
         self.index: Node | None = None
         self.stop: Node | None = None
+        self.resized = 0  # how often the list was made longer or shorter before this pass
         if items is not None and items.traced:
             if not recorder.branches:
                 recorder.refuse_loop()
@@ -46,6 +47,9 @@ class ForLoop(Loop):
     def _more(self) -> bool:
         if self.capturing:
             return True
+        if self.repeats:
+            self.repeats = False
+            return True
         if self.iterator is None:
             self.iterator = iter(self.items)  # type: ignore[arg-type]  # a loop that was to be captured has items
         for item in self.iterator:
@@ -54,6 +58,7 @@ class ForLoop(Loop):
         return False
 
     def _open(self, head: Region) -> None:
+        self.resized = 0 if self.items is None else self.items.resized
         counted = isinstance(self.items, (RangeItems, EnumerateItems))
         self.index = head.placeholder(_target_name(self.site) if counted else "k")
         self.index.meta["type"] = int
@@ -66,8 +71,7 @@ class ForLoop(Loop):
     def item(self) -> Any:
         """The iteration's item."""
         if not self.active:
-            current, self.current = self.current, None
-            return current
+            return self.current
         assert self.index is not None
         assert self.items is not None
         recorder, items = self.recorder, self.items
@@ -93,7 +97,8 @@ class ForLoop(Loop):
         ranged = isinstance(items, RangeItems)
         start, end, step = (items.start, items.stop, items.step) if ranged else (0, items.length, 1)  # type: ignore[attr-defined]  # a range
         ran = _ran(items)
-        if not isinstance(stop, Traced) and not stop:
+        resized = items.resized > self.resized
+        if not isinstance(stop, Traced) and not stop and not resized:
 
             def make(inits: Any, operands: Any) -> Any:
                 keywords = {} if not isinstance(step, Traced) and step == 1 else {"step": step}
@@ -107,7 +112,7 @@ class ForLoop(Loop):
             following = recorder.create(operator.add, (body.lift(self.index), step), {}, int)
             own = [(self.index, start, following), (self.stop, False, recorder.arg(stop))]
             self._count(own)
-        test, going = self._condition(end, step)
+        test, going = self._condition(None if resized else end, step)
 
         def make_while(inits: Any, operands: Any) -> Any:
             return while_loop, (test.graph, body.graph, inits, *operands), {}
@@ -120,9 +125,12 @@ class ForLoop(Loop):
         assert self.head is not None
         assert self.index is not None
         assert self.stop is not None
+        assert self.items is not None
         test = Region(self.head)
         with recorder.within(test):
             index, stop = test.lift(self.index), test.lift(self.stop)
+            if end is None:  # of a list that the loop itself makes longer or shorter
+                end = self.items.length_now()
             if isinstance(step, Traced):
                 inside = recorder.create(before_end, (index, end, step), {}, bool)
             else:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from weft.capture._branch import has_effects
 from weft.capture._convert_site import Site
 from weft.capture._exchange import written_slots
+from weft.capture._kinds import joined_kind, same_kind
 from weft.capture._loop import UNROLLED, Loop
-from weft.capture._merge import project
+from weft.capture._merge import Type, project, type_of
+from weft.capture._raising import forget
 from weft.capture._region import Region
 from weft.capture._values import Traced
 from weft.graph import Graph, Node
@@ -70,6 +72,7 @@ class WhileLoop(Loop):
             return not self.done
         if self.count == 0:
             self.first = value
+            forget(recorder.region.graph, self.mark[0])  # the loop tests it again
         self.capturing, self.found_traced, self.may_unroll = True, True, known
         return False
 
@@ -115,9 +118,19 @@ class WhileLoop(Loop):
         if self._can_go_back():
             self.recorder.region.go_back(self.mark)
             self.recorder.lists.go_back(self.grown)
+            self._foresee(values)
             self.values, self.count = self.start, 0
         else:
             self.values, self.first = values, True
+
+    def _foresee(self, values: tuple[Any, ...]) -> None:
+        """Numbers that the steps taken back have made of a wider type are carried as such from the start."""
+        self.remembered = self._remember()
+        for name, before, after in zip(self.site.names, self.start, values, strict=True):
+            types = type_of(before), type_of(after)
+            kinds = [found.kind for found in types if found is not None and found.kind is not None]
+            if len(kinds) == 2 and not same_kind(joined := joined_kind(kinds), kinds[0]):
+                self.remembered.widened[name, 0] = (types[0], Type(kind=joined))
 
     def _finish(self, values: tuple[Any, ...], stop: Any) -> None:
         recorder, test, body = self.recorder, self.test_region, self.body

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from weft.autograd import Tensor
+from weft.capture._layouts import lies_in_order
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import untie
 from weft.capture._sizes import abstract_key
 from weft.capture._values import Array, Scalar
-from weft.capture._views import Step, is_basic, lies_in_order, step_for_key
+from weft.capture._views import Step, is_basic, step_for_key
 from weft.graph import Graph, Node
 from weft.graph._control import cond
 from weft.ops import Spec
@@ -40,7 +41,7 @@ class Memory:
             prefix = array.path[:n]
             found = cache.get(prefix)
             if found is None:
-                found = cache[prefix] = step.apply(self, node)
+                found = cache[prefix] = step.apply(self, node, array.spec if n == len(array.path) else None)
             node = found
         return node
 
@@ -112,7 +113,10 @@ class Memory:
         if is_basic(key) and isinstance(value, Array):
             if not type_.shape and not _has_ellipsis(key) and not is_tensor(value):
                 return Scalar(self, type_.dtype, self.create(operator.getitem, (value, key), {}, type_))
-            return self.view(value, step_for_key(key), type_)
+            view = self.view(value, step_for_key(key), type_)
+            if self.keeps_raising and not isinstance(key, slice):
+                self.read(view)  # now: the place may be out of range
+            return view
         node = self.create(operator.getitem, (value, key), {}, type_)
         made = self.wrap(node, type_, tensor=is_tensor(value))
         if isinstance(made, Array) and (isinstance(key, tuple) or not lies_in_order(self, value)):
@@ -199,9 +203,16 @@ def updated(ufunc: Any, array: Any, other: Any) -> Any:
 
 
 def is_tensor(value: Any) -> bool:
+    """Whether a value, or something a sequence holds, is a Tensor or stands for one."""
     if isinstance(value, (list, tuple)):
-        return any(map(is_tensor, value))
+        for part in value:  # noqa: SIM110  # a generator would cost more than all else here
+            if type(part) not in _NO_TENSORS and is_tensor(part):
+                return True
+        return False
     return isinstance(value, Tensor) or getattr(type(value), "_is_tensor", False)
+
+
+_NO_TENSORS = frozenset({Array, Scalar, bool, int, float, str, type(None)})
 
 
 def _has_ellipsis(key: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._kinds import joined_kind
 from weft.capture._opaque import Opaque
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 NUMBERS = (bool, int, float, complex, np.generic)
+
+_FEW = 4  # keys of a dict that an error shows
 
 
 @dataclass
@@ -89,8 +92,35 @@ def describe(value: Any) -> str:
     if found is not None:
         return str(found)
     if isinstance(value, (tuple, list, dict)):
-        return f"a {type(value).__name__} of {len(value)}"
+        named = f" ({', '.join(map(repr, value))})" if isinstance(value, dict) and len(value) <= _FEW else ""
+        return f"a {type(value).__name__} of {len(value)}{named}"
     return repr(value) if value is None or isinstance(value, (str, bytes)) else f"a {type(value).__name__}"
+
+
+def differing(a: Any, b: Any) -> tuple[Any, Any, str]:
+    """Of two values of different structure the parts that differ, and where they stand in them: `[1]['k']`."""
+    where = ""
+    while type(a) is type(b) and isinstance(a, (tuple, list, dict)) and len(a) == len(b):
+        keys = list(a) if isinstance(a, dict) else list(range(len(a)))
+        if isinstance(b, dict) and keys != list(b):
+            break
+        parts = ((key, *(pytree.flatten(value[key])[1] for value in (a, b))) for key in keys)
+        key = next((key for key, one, other in parts if one != other), None)
+        if key is None:
+            break
+        a, b, where = a[key], b[key], f"{where}[{key!r}]"
+    return a, b, where
+
+
+def advice(a: Any, b: Any) -> str:
+    """What to do about the sides of a branch that leave a variable with these values."""
+    if a is None or b is None:
+        return "use a value of the other side's type in place of None, and a flag that tells whether there is one"
+    if isinstance(a, str) or isinstance(b, str):
+        return "use a number or a flag in place of the text, or do on each side what depends on it"
+    if all(callable(value) and not isinstance(value, Traced) for value in (a, b)):
+        return "call it on each side"
+    return "give it the same shape and dtype on both sides"
 
 
 def join_types(recorder: Recorder, a: Type, b: Type) -> Type:

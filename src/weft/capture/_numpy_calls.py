@@ -6,6 +6,7 @@ that has neither op nor entry is recorded as it is; what it gives is learnt by c
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,8 @@ class NumpyCalls:
         """A call of a function of NumPy."""
         recorder = self.recorder
         args = recorder.lists.of(args)
+        if deque in map(type, args):
+            args = tuple(list(value) if type(value) is deque else value for value in args)
         if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
             return self.untyped(function, args, kwargs)
         if isinstance(function, np.vectorize):
@@ -126,7 +129,8 @@ class NumpyCalls:
                 try:
                     given = args if listed else self._as_arrays(op, args)
                     made = recorder.call_op(op, given, kwargs, called=function)
-                    return _named_result(function)(*made) if hasattr(made, "_fields") else made
+                    named = isinstance(made, tuple) and hasattr(made, "_fields")
+                    return _named_result(function)(*made) if named else made
                 except UnknownShape:
                     failed = None
                     break

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._layouts import lies_in_order
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._numpy_special import _as_array, copied, count_of, laid_out
 from weft.capture._values import Array, Scalar
-from weft.capture._views import Step, lies_in_order
+from weft.capture._views import Step
 from weft.graph import Node
 from weft.ops import Spec
 from weft.ops._op import TABLE
@@ -61,17 +62,23 @@ def _reshape(recorder: Recorder, a: Any, *shape: Any, order: str = "C", copy: An
     return _reshape_function(recorder, a, tuple(wanted), order)
 
 
+def _of_order(recorder: Recorder, a: Any, order: str) -> Array:
+    """A value as an array; refused where what an order means depends on how it lies in memory."""
+    array: Array = a if isinstance(a, Array) else _as_array(recorder, a, None, copy=False)
+    if order in ("A", "K") and not lies_in_order(recorder, array):
+        recorder.refuse(
+            f"order={order!r} of an array whose elements do not lie in order", help="say which order: 'C' or 'F'"
+        )
+    return array
+
+
 @special(np.reshape)
 def _reshape_function(
     recorder: Recorder, a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
 ) -> Any:
     shape = newshape if shape is None else shape
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    a = a if isinstance(a, Array) else _as_array(recorder, a, None, copy=False)
-    if order in ("A", "K") and not lies_in_order(recorder, a):
-        recorder.refuse(
-            f"order={order!r} of an array whose elements do not lie in order", help="say which order: 'C' or 'F'"
-        )
+    a = _of_order(recorder, a, order)
     if order == "F":
         turned = call_named(recorder, "permute_dims", a)
         whole = call_named(recorder, "reshape", turned, tuple(reversed(shape)))
@@ -81,12 +88,13 @@ def _reshape_function(
 
 @method("ravel")
 def _ravel(recorder: Recorder, a: Any, order: str = "C") -> Any:
-    return _reshape_function(recorder, a, (-1,), order)
+    return _ravel_function(recorder, a, order)
 
 
 @special(np.ravel)
 def _ravel_function(recorder: Recorder, a: Any, order: str = "C") -> Any:
-    return _reshape_function(recorder, a, (-1,), order)
+    a = _of_order(recorder, a, order)
+    return call_named(recorder, "ravel", call_named(recorder, "permute_dims", a) if order == "F" else a)
 
 
 @method("flatten")
@@ -129,7 +137,7 @@ class _Reinterpreted(Step):
         super().__init__(np.ndarray.view, (dtype,), None)
         self.dtype = dtype
 
-    def apply(self, recorder: Recorder, x: Node) -> Node:
+    def apply(self, recorder: Recorder, x: Node, type_: Any = None) -> Node:
         return self._as(recorder, x, self.dtype)
 
     def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
@@ -156,8 +164,12 @@ def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
         if len(where) == 1 and isinstance(a, Array):
             a = call_named(recorder, "reshape", a, (-1,))
         a = recorder.getitem(a, where if len(where) > 1 else where[0])
+    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[a.spec.dtype.kind]
+    if isinstance(a, Array) and any(type(dim) is not int or dim != 1 for dim in a.spec.shape):
+        node = recorder.create_method(a, "item", (), {})  # it fails where there is not one element
+        node.meta.update({"type": kind, **({"raises": True} if recorder.keeps_raising else {})})
+        return Scalar(recorder, kind, node)
     value = recorder.numpy.item(a)
-    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.spec.dtype.kind]
     return recorder.python.call(kind, (value,), {})
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from weft.capture._layouts import lies_in_order
 from weft.capture._values import Array, Scalar
-from weft.capture._views import Step, lies_in_order
+from weft.capture._views import Step
 from weft.graph import Node
 from weft.ops import Spec
 from weft.ops._dim import Dim
@@ -66,7 +67,7 @@ class Shared(Step):
         self.node = node
         self.called = called
 
-    def apply(self, recorder: Recorder, x: Node) -> Node:
+    def apply(self, recorder: Recorder, x: Node, type_: Any = None) -> Node:
         """The node of what the function gave."""
         assert self.since is not None
         if recorder.region.lift(self.since) is not x:

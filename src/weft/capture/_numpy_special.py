@@ -11,11 +11,11 @@ import numpy as np
 from weft.autograd import Tensor
 from weft.capture._iterables import Collected, Items
 from weft.capture._kinds import REPRESENTATIVES
+from weft.capture._layouts import lies_in_order
 from weft.capture._lists import GrownList
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, is_traced
-from weft.capture._views import lies_in_order
 from weft.ops import Spec
 from weft.ops._op import TABLE
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._layouts import is_contiguous
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._numpy_probe import Shared, sampled, shared
 from weft.capture._numpy_special import _as_array, copied, count_of
 from weft.capture._values import Array
-from weft.capture._views import Step, _like, lies_in_order, sketch_of
+from weft.capture._views import Step, _like
 from weft.ops import Spec
 from weft.ops._op import TABLE
 
@@ -106,8 +107,6 @@ def _real_if_close(recorder: Recorder, a: Any, tol: Any = 100) -> Any:
 @special(np.ascontiguousarray)
 def _ascontiguousarray(recorder: Recorder, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
     array = _at_least({0: (None, ...)})(recorder, _as_array(recorder, a, dtype, copy=False))
-    if lies_in_order(recorder, array):
-        return array
     return in_order(recorder, array, "c_contiguous", "np.ascontiguousarray")
 
 
@@ -119,11 +118,11 @@ def _asfortranarray(recorder: Recorder, a: Any, dtype: Any = None, *, like: Any 
 
 def in_order(recorder: Recorder, array: Array, flag: str, called: str) -> Array:
     """The array itself where its elements lie as asked for, a copy where they do not."""
-    sketch = sketch_of(recorder, array)
-    if sketch is None:
+    lies = is_contiguous(recorder, array, flag)
+    if lies is None:
         node = recorder.read(array)
         return recorder.view(array, Shared(node, node, called), array.spec)
-    if getattr(sketch.flags, flag):
+    if lies:
         return array
     made: Array = copied(recorder, array)
     made.buffer.layout = None if flag == "c_contiguous" else False

@@ -5,13 +5,14 @@ What is done with one is recorded as Python does it: operators and attributes as
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._values import Traced
+from weft.capture._values import Array, Scalar, Traced
 from weft.graph import Node
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ class Opaque(Traced):
 
     def __repr__(self) -> str:
         return f"<traced {self._node.name if self._node is not None else 'attribute'}>"
+
+    def __copy__(self) -> Any:
+        return self.recorder.opaque(copy.copy, (self,), {})
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.recorder.opaque(copy.deepcopy, (self,), {})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__class__":
@@ -120,16 +127,27 @@ for _name in (
     setattr(Opaque, f"__i{_name}__", _in_place(getattr(operator, f"i{_name}")))
 
 
+_OF_KNOWN_TYPE = frozenset({bool, int, float, complex, str, type(None), Array, Scalar})
+
+
 def is_opaque(value: Any) -> bool:
     """Whether a value, or something a plain container holds, is of unknown type."""
-    if isinstance(value, Opaque):
-        return True
     kind = type(value)
+    if kind in _OF_KNOWN_TYPE:
+        return False
     if kind is tuple or kind is list:
-        return any(map(is_opaque, value))
-    if kind is dict:
-        return any(map(is_opaque, value.values()))
-    return kind is slice and is_opaque((value.start, value.stop, value.step))
+        parts = value
+    elif kind is dict:
+        parts = value.values()
+    elif kind is slice:
+        parts = (value.start, value.stop, value.step)
+    else:
+        return isinstance(value, Opaque)
+    # Asked of every argument of every call: the test in the loop spares a call for each part.
+    for part in parts:  # noqa: SIM110  # a generator would cost more than all else here
+        if type(part) not in _OF_KNOWN_TYPE and is_opaque(part):
+            return True
+    return False
 
 
 def is_traceable(value: Any) -> bool:

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from weft.capture._convert_site import Site
+from weft.capture._matching import Matcher
 from weft.graph._looping import unpacker
 
 UPDATES: dict[str, Callable[[Any, Any], Any]] = {
@@ -67,6 +68,15 @@ class Untouched:
 
     def __exit__(self, *exception: object) -> None:
         return None
+
+
+class Key:
+    """Gives the key it is asked for: converted code needs slices as objects."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        return key
 
 
 class PlainIf(Untouched):
@@ -167,8 +177,7 @@ class _Names:
 
     sites: tuple[Site, ...] = ()
     globals: dict[str, Any]
-    # Converted code reaches the builtin through its hooks: the program may call something else `slice`.
-    slice = slice
+    key = Key()
 
     def undefined(self, name: str) -> Any:
         """The value of a variable that has none."""
@@ -327,6 +336,26 @@ class PlainHooks(_Names):
     def compare(self, op: str, left: Any, right: Any) -> Any:
         """`left < right`, where one of them is written as a tuple or a list."""
         return COMPARISONS[op](left, right)
+
+    def match(
+        self, site: int, subject: Any, pattern: tuple[Any, ...], names: tuple[str, ...], *values: Callable[[], Any]
+    ) -> tuple[Any, ...]:
+        """Whether a pattern of a `match` fits, and what it captures by its names; `values` are expressions in it."""
+        found: dict[str, Any] = {}
+        fits = Matcher(self, site, values).fits(pattern, subject, found)
+        return fits, *(found.get(name) for name in names)
+
+    def is_open(self, value: Any) -> bool:
+        """Whether the value is known only when the graph runs."""
+        return False
+
+    def is_constant(self, value: Any, constant: Any) -> Any:
+        """`value is constant`, where that is True, False or None."""
+        return value is constant
+
+    def known_class(self, value: Any, pattern: str) -> type:
+        """The class of a value, which a pattern that takes values apart has to know."""
+        return type(value)
 
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         """`left < a() < b()`: each operand once, and only as far as needed."""

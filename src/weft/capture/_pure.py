@@ -8,26 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from weft.capture._region import Region
+from weft.capture._cells import Restart, Watched, in_expression
+from weft.capture._region import NotArithmetic, Region
 from weft.capture._values import Scalar
 
 
 def attempt_pure(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
     """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
-    grown = recorder.lists.mark()
+    grown, watched, effects = recorder.lists.mark(), Watched(recorder), recorder.python_effects
     region = recorder.enter()
+    region.trial = True
     try:
-        value = compute()
-    except Exception:  # whatever happens on this try happens again where it belongs
+        with in_expression(recorder):
+            value = compute()
+        pure = isinstance(value, (Scalar, bool, np.bool_)) and recorder.python_effects == effects
+    except (Exception, NotArithmetic, Restart):  # whatever happens on this try happens again where it belongs
         recorder.refused = None
-        recorder.lists.go_back(grown)
-        return None
+        pure = False
     finally:
         recorder.leave(region)
-    if not isinstance(value, (Scalar, bool, np.bool_)) or not _is_arithmetic(region):
-        recorder.lists.go_back(grown)
-        return None
-    return (_transplant(recorder, region, value),)
+    if pure and _is_arithmetic(region):
+        return (_transplant(recorder, region, value),)
+    recorder.lists.go_back(grown)
+    watched.go_back()
+    return None
 
 
 def _transplant(recorder: Any, region: Region, value: Any) -> Any:

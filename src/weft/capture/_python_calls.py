@@ -6,16 +6,19 @@ import cmath
 import functools
 import math
 import operator
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._copying import COPYING, copied
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
 from weft.capture._kinds import joined_kind
 from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
 from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._ordering import extreme, ordered
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
@@ -32,6 +35,8 @@ _TRUTHS = {math.isnan, math.isinf, math.isfinite, math.isclose, cmath.isnan, cma
 _FLOATS_OF_COMPLEX = {cmath.phase}
 
 
+_ORDERING = (sorted, min, max)
+_TAKING_ALL = (*_ORDERING, sum)
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
 
@@ -54,12 +59,16 @@ class PythonCalls:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of Python's; plain where nothing traced is given."""
-        args = self.recorder.lists.of(args)
+        args = self.recorder.lists.of(self.recorder.lists.whole(args) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None
+        if function in _ORDERING and kwargs.get("key") is not None and not isinstance(args[0], Opaque):
+            return PYTHON[function](self, *args, **kwargs)  # the key may give what is traced
         if (is_opaque(args) or is_opaque(kwargs)) and function not in _LOOPING:
             return self.recorder.opaque(function, args, kwargs)
         if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):
             return handler(self, *args, **kwargs)
+        if function in COPYING:
+            return copied(self.recorder, function, args[0])
         module = getattr(function, "__module__", None)
         if module in ("math", "cmath") and (any(map(is_traced, args))):
             return self._math(function, args, kwargs)
@@ -82,7 +91,7 @@ class PythonCalls:
         if isinstance(container, Array):
             found = self.recorder.operate(operator.eq, container, item)
             return self.call(bool, (self.recorder.numpy.function(np.any, (found,), {}),), {})
-        if isinstance(container, (list, tuple)) and (is_traced(item) or is_traced(container)):
+        if isinstance(container, (list, tuple, deque)) and (is_traced(item) or is_traced(container)):
             result: Any = False
             for part in container:
                 same = part is item or part == item
@@ -176,7 +185,9 @@ def _abs(calls: PythonCalls, x: Any) -> Any:
 def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
     def handler(calls: PythonCalls, *args: Any, key: Any = None, **default: Any) -> Any:
         recorder = calls.recorder
-        if default and len(args) == 1 and key is None and isinstance(args[0], (GrownList, Collected, Opaque)):
+        if key is not None:
+            return extreme(recorder, function, args[0] if len(args) == 1 else args, key, default)
+        if default and len(args) == 1 and isinstance(args[0], (GrownList, Collected, Opaque)):
             items = recorder.opaque(list, (args[0],), {}) if isinstance(args[0], Collected) else args[0]
             return recorder.opaque(function, (items,), default)
         if len(args) == 1 and isinstance(args[0], GrownList):
@@ -188,14 +199,10 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
             array = args[0]
             if "default" in default and recorder.python.call(len, (array,), {}) == 0:
                 return default["default"]
-            if len(array.spec.shape) != 1 or key is not None:
-                return handler(calls, *recorder.items(array), key=key, **default)
+            if len(array.spec.shape) != 1:
+                return handler(calls, *recorder.items(array), **default)
             return calls.number(function, (array,), array.spec.dtype)
         values = tuple(args[0]) if len(args) == 1 else args
-        if key is not None:
-            recorder.refuse(
-                f"{function.__name__}(…, key=…) of traced values", help="find the place with np.argmin or np.argmax"
-            )
         if len(values) == 1:
             return values[0]
         if not values:
@@ -263,10 +270,8 @@ def _conversion(kind: Any) -> Callable[..., Any]:
     def handler(calls: PythonCalls, x: Any = 0, *rest: Any) -> Any:
         if isinstance(x, Scalar) and x.kind is kind and not rest:
             return x
-        if isinstance(x, Array):
-            if kind is bool and not calls.recorder.branches and len(x.spec.shape):
-                return calls.recorder.decide(x)
-            x = calls.recorder.numpy.item(x) if not x.spec.shape else x
+        if isinstance(x, Array) and kind is bool and not calls.recorder.branches and len(x.spec.shape):
+            return calls.recorder.decide(x)
         if isinstance(x, Scalar) and x.kind in (int, bool) and kind is bool and x.hint is not None:
             return operator.ne(x, 0) if x.kind is int else x
         return calls.number(kind, (x, *rest), kind)
@@ -343,13 +348,26 @@ def _callable(calls: PythonCalls, x: Any) -> bool:
     return callable(x) if not isinstance(x, Traced) else False
 
 
+def attribute(value: Traced, name: str) -> Any:
+    """`value.name` as the program means it: what a traced value has for the capture's own use does not count."""
+    if isinstance(value, Opaque):
+        own = name.startswith("__")  # asked for by the program, not by copy or pickle
+        return value.recorder.opaque_member(value, name) if own else value.__getattr__(name)
+    known = python_class(value)
+    if name == "__class__":
+        return known
+    if hasattr(type(value), name) and not hasattr(known, name):
+        raise AttributeError(f"'{known.__name__}' object has no attribute '{name}'", name=name, obj=value)
+    return getattr(value, name)
+
+
 @python(getattr)
 def _getattr(calls: PythonCalls, x: Any, name: str, *default: Any) -> Any:
-    if isinstance(x, (Array, Scalar)) and not hasattr(python_class(x), name):
-        if default:
-            return default[0]
-        raise AttributeError(f"'{python_class(x).__name__}' object has no attribute '{name}'", name=name, obj=x)
-    return getattr(x, name, *default)
+    if not isinstance(x, Traced):
+        return getattr(x, name, *default)
+    if default and isinstance(x, (Array, Scalar)) and not hasattr(python_class(x), name):
+        return default[0]
+    return attribute(x, name)
 
 
 @python(hasattr)
@@ -416,14 +434,12 @@ def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
 def _sorted(calls: PythonCalls, iterable: Any, *, key: Any = None, reverse: Any = False) -> Any:
     if isinstance(iterable, GrownList) and key is None:
         return calls.recorder.opaque(sorted, (iterable,), {"reverse": reverse} if reverse is not False else {})
-    if not isinstance(iterable, Array):
-        rows = list(iterable)
-        if not any(map(is_traced, rows)) and (key is None or not any(is_traced(key(row)) for row in rows)):
-            return sorted(rows, key=key, reverse=reverse)
-    if not isinstance(iterable, Array) or key is not None:
-        calls.recorder.refuse("sorted() of traced values", help="use np.sort or np.argsort of an array")
-    rows = list(calls.recorder.items(calls.recorder.numpy.function(np.sort, (iterable,), {})))
-    return rows[::-1] if reverse else rows
+    recorder = calls.recorder
+    if key is not None or python_class(iterable) is not np.ndarray or len(iterable.spec.shape) != 1:
+        return ordered(recorder, iterable, key, reverse)
+    type_ = [Spec((), iterable.spec.dtype)] * len(list(recorder.items(iterable)))
+    options = {} if reverse is False else {"reverse": reverse}
+    return recorder.wrap(recorder.create(sorted, (iterable,), options, type_), type_)
 
 
 @python(functools.reduce)

@@ -25,6 +25,8 @@ _SEQUENCES = (list, tuple, collections.deque, bytearray, array.array, collection
 _MAPPINGS = (dict, collections.UserDict, collections.ChainMap, types.MappingProxyType)
 # What reading an attribute makes anew each time.
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+# Called where an object is made, and nowhere else.
+_MAKING = ("__init__", "__new__", "__post_init__")
 
 
 class OuterReads:
@@ -36,10 +38,14 @@ class OuterReads:
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.called: dict[int, str] = {}  # by id, the name under which the program read an array first
         self.outside: dict[int, Any] = {}  # by id, lists, dicts and sets that the program did not make
+        self.classes: set[type] = set()  # of objects that the program met
+        self.supers: dict[Any, Any] = {}  # what `super()` stands for in methods of the program
 
     def name(self, space: Any, name: str, value: Any) -> Any:
         """A variable from outside; `space` is the dict or the cell it lives in."""
-        self.names.setdefault((id(space), name), (space, name, snapshot(value)))
+        key = (id(space), name)
+        if key not in self.names:
+            self.names[key] = (space, name, snapshot(value))
         self.from_outside(value)
         return self._value(value, name)
 
@@ -47,16 +53,76 @@ class OuterReads:
         """`owner.name`."""
         computed = getattr(type(owner), name, None)
         if isinstance(computed, property) and _is_own(computed.fget):
+            self._note(type(owner), name, computed)
             return self.recorder.run(computed.fget, (owner,), {})
         value = getattr(owner, name)
-        noted = _is_own(owner) if isinstance(owner, types.ModuleType) else not isinstance(value, _BOUND)
-        if noted and not self._made(owner):
-            self.attributes.setdefault((id(owner), name), (owner, name, snapshot(value)))
-            self.from_outside(value)
+        if isinstance(owner, super) or self._made(owner):
+            self._of_class(owner, name)
+        elif not isinstance(owner, types.ModuleType) or _is_own(owner):
+            self._note(owner, name, value)
         return self._value(value, name)
+
+    def function(self, function: types.FunctionType) -> None:
+        """A function that is captured: it does what its code and its defaults say."""
+        if not _is_own(function):
+            return
+        self._note(function, "__code__", function.__code__)
+        if function.__defaults__ is not None:
+            was = snapshot(function.__defaults__)
+            fixed = all(part[0] in ("data", "same") for part in was[2])  # told by identity, which is quicker
+            was = ("same", function.__defaults__) if fixed else was
+            self.attributes.setdefault((id(function), "__defaults__"), (function, "__defaults__", was))
+        keywords = function.__kwdefaults__
+        if keywords is not None:
+            self.attributes[id(function), "__kwdefaults__"] = (function, "__kwdefaults__", ("same", keywords))
+            for name, value in keywords.items():
+                self.names.setdefault((id(keywords), name), (keywords, name, snapshot(value)))
+
+    def making(self, cls: type) -> None:
+        """An object of a class is made: what makes it, and what Python calls of it by itself, is the class's."""
+        if _is_own(cls):
+            for name in _MAKING:
+                if hasattr(cls, name):
+                    self._note(cls, name, getattr(cls, name))
+            self._special(cls)
+
+    def _note(self, owner: Any, name: str, value: Any) -> None:
+        if (id(owner), name) in self.attributes:
+            return
+        if not isinstance(value, _BOUND) or getattr(owner, name, None) is value:
+            self.attributes[id(owner), name] = (owner, name, snapshot(value))
+            self.from_outside(value)
+        elif isinstance(value, types.MethodType) and _is_own(value.__func__):
+            self.attributes[id(owner), name] = (owner, name, ("method", value.__func__))
+
+    def _of_class(self, owner: Any, name: str) -> None:
+        """An attribute of an object that the program made: where it is the class's, that is from outside."""
+        if isinstance(owner, super):
+            bound: Any = owner
+            classes = (bound.__thisclass__, bound.__self_class__)
+            holder: Any = self.supers.setdefault(classes, super(*classes))
+        elif _is_own(type(owner)) and name not in getattr(owner, "__dict__", ()):
+            holder = type(owner)
+        else:
+            return
+        if hasattr(holder, name):
+            self._note(holder, name, getattr(holder, name))
+
+    def _special(self, cls: type) -> None:
+        """Note the methods of a class that Python calls by itself: operators, `len`, a call of the object."""
+        if cls in self.classes:
+            return
+        self.classes.add(cls)
+        for name in {name: None for part in cls.__mro__ if _is_own(part) for name in vars(part)}:
+            method = getattr(cls, name, None)
+            special = name.startswith("__") and name.endswith("__") and name not in _MAKING
+            if special and isinstance(method, types.FunctionType) and _is_own(method):
+                self._note(cls, name, method)
 
     def from_outside(self, value: Any) -> None:
         """Note the containers in a value: to have them in a variable is not to have made them."""
+        if type(value) not in self.classes and _is_own(type(value)):
+            self._special(type(value))
         if not isinstance(value, (list, tuple, dict, set)) or id(value) in self.outside or self._made(value):
             return
         self.outside[id(value)] = value
@@ -123,6 +189,8 @@ def unchanged(value: Any, was: Any) -> bool:
     kind = was[0]
     if kind == "same":
         return value is was[1]
+    if kind == "method":
+        return getattr(value, "__func__", None) is was[1]
     if kind == "data":
         return type(value) is was[1] and (
             repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2]

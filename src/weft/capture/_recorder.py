@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -17,14 +18,17 @@ from weft.capture._again import Remembered
 from weft.capture._cells import Places
 from weft.capture._iterables import Collected
 from weft.capture._kinds import REPRESENTATIVES
+from weft.capture._layouts import layout_of
 from weft.capture._lists import GrownList, Lists
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
+from weft.capture._raising import may_not_fit, may_raise
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
-from weft.capture._values import COMPARISONS, Array, Scalar, Traced, Undefined
+from weft.capture._unsettled import operands
+from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.capture._views import VIEWS, arrays_in
 from weft.graph import Graph, GraphModule, Node
 from weft.ops import Op, Spec
@@ -52,6 +56,8 @@ _ARRAYS_OF_NO_DIMENSIONS = frozenset(
         *("tensordot", "cov", "isin"),
     }
 )
+_COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a number that decides sizes
+_COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd"})
 _IN_ANY_ORDER = frozenset({"histogram2d", "einsum"})  # ops whose results need not lie in order, whatever they are given
 
 
@@ -66,6 +72,7 @@ class Recorder(Running, Memory, Refusals):
         self.sizes = Sizes()
         self.branches = branches
         self.boundary = boundary
+        self.keeps_raising = False  # whether calls that may raise stay where nothing reads what they give
         self.untyped = False  # whether all values are of unknown type, as in a script
         self.numpy = NumpyCalls(self)
         self.python = PythonCalls(self)
@@ -74,10 +81,14 @@ class Recorder(Running, Memory, Refusals):
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.no_grad = False  # whether the program is inside of `with weft.no_grad()`
         self.asked_identity = False  # whether the program asked if two arrays are one and the same
+        self.tensors = False  # whether any value is a Tensor
+        self.result_leaves: list[Any] = []  # what the program returned, traced values among them
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
         self.active: list[Any] = []  # functions of the program that are running
+        self.checkpoints = 0  # how many calls of `checkpoint` there were
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
+        self.expressions = 0  # how many expressions that branch the program is inside of
         self.trying = 0  # how many `try` statements with handlers the program is inside of
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
@@ -112,6 +123,8 @@ class Recorder(Running, Memory, Refusals):
             self.computed[node] = node_args  # dead nodes forget them, and guards may need them
         node._position = self.position(sys._getframe(1))
         node._meta = {"type": type_}
+        if self.keeps_raising and may_raise(target, node_args, type_):
+            node._meta["raises"] = True
         return node
 
     def position(self, frame: FrameType | None = None) -> Any:
@@ -132,7 +145,7 @@ class Recorder(Running, Memory, Refusals):
         if isinstance(value, (np.ndarray, Tensor)):
             return self.constant(value).node
         if isinstance(value, _KEPT) or callable(value):
-            return value
+            return self.function_arg(value)
         if kind is dict:
             return {key: self.arg(part) for key, part in value.items()}
         if kind is slice:
@@ -147,6 +160,8 @@ class Recorder(Running, Memory, Refusals):
             return value.as_list()
         if isinstance(value, GrownList):
             return value.handle.node
+        if kind is deque:
+            return self.create(deque, (list(value), value.maxlen), {}, None)
         return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
@@ -177,6 +192,7 @@ class Recorder(Running, Memory, Refusals):
     def array_class(self, tensor: bool) -> type[Array]:
         if not tensor:
             return Array
+        self.tensors = True
         from weft.capture._tensor_values import TensorArray
 
         return TensorArray
@@ -226,18 +242,23 @@ class Recorder(Running, Memory, Refusals):
         if is_opaque(args) or is_opaque(kwargs):
             return self.opaque(target or called or op, args, kwargs)
         arguments = op.bind(args, kwargs)
-        names = op.__signature__.parameters
         rules = [
-            self.abstract(value) if name in op.arrays else self.structural(value)
-            for name, value in zip(names, arguments, strict=True)
+            self.abstract(value) if is_array else self.structural(value)
+            for is_array, value in zip(op.takes_arrays, arguments, strict=True)
         ]
+        if op.name in _COUNTING:
+            named = zip(op.__signature__.parameters, arguments, rules, strict=True)
+            rules = [self._counted(value) if name in _COUNTS else rule for name, value, rule in named]
+        guessed = len(self.sizes.assumed)
         type_ = self.inferred(op, rules)
-        tensor = any(map(is_tensor, arguments))
+        tensor = is_tensor(arguments)
         if op.name in VIEWS and isinstance(arguments[0], Array):
             made = VIEWS[op.name](self, arguments, type_)
             if made is not None:
                 return made
         node = self.create(target or op, args, kwargs, type_)
+        if self.keeps_raising and (len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_)):
+            node.meta["raises"] = True
         if tensor and self.no_grad:
             from weft.capture._tensor_values import without_gradient
 
@@ -254,11 +275,13 @@ class Recorder(Running, Memory, Refusals):
 
     def inferred(self, op: Op, rules: Any) -> Any:
         """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
-        guessed = len(self.sizes.assumed)
+        assumed, guessed = self.sizes.assumed, len(self.sizes.assumed)
         with unknown_sizes(self.sizes):
             type_ = _described(op.infer(*rules))
+        if len(assumed) == guessed:
+            return type_
         # That two sizes are the same is no guess: the op itself fails where they are not.
-        if all(g.relation == "==" and g.outcome for g in self.sizes.assumed[guessed:]):
+        if all(g.relation == "==" and g.outcome for g in assumed[guessed:]):
             return type_
         return pytree.map(lambda spec: self._opened(spec, op.name), type_)
 
@@ -279,8 +302,16 @@ class Recorder(Running, Memory, Refusals):
             return type(value)([self.abstract(part) for part in value])
         return value
 
+    def _counted(self, value: Any) -> Any:
+        """What a shape rule is given for an array or the number that is a size."""
+        if isinstance(value, (tuple, list)):
+            return type(value)([self._counted(part) for part in value])
+        return self.dim(value) if isinstance(value, Scalar) and value.kind is int else self.abstract(value)
+
     def structural(self, value: Any) -> Any:
         """What a shape rule is given for any other parameter: sizes stay symbolic."""
+        if type(value) in _AS_IT_IS:
+            return value
         if isinstance(value, Scalar):
             whole = value.kind is int or (not isinstance(value.kind, type) and value.kind.kind in "iu")
             return self.dim(value) if whole else value.spec
@@ -296,17 +327,19 @@ class Recorder(Running, Memory, Refusals):
         """Record an operator of Python's."""
         if is_opaque(args):
             return self.opaque(function, args, {})
+        args = operands(function, args)
         if all(_is_number(a) for a in args):
             return self._number(function, args)
-        if function in (operator.eq, operator.ne) and any(isinstance(a, str) for a in args):
-            return self._unlike(next(a for a in args if isinstance(a, Traced)), function is operator.ne)
-        if function is operator.mul and any(isinstance(a, Scalar) for a in args) and any(map(_is_sequence, args)):
-            return NotImplemented  # Python repeats the sequence, or says that it cannot
+        if any(isinstance(a, (str, list, tuple, dict)) for a in args):
+            if function in (operator.eq, operator.ne) and any(isinstance(a, str) for a in args):
+                return self._unlike(next(a for a in args if isinstance(a, Traced)), function is operator.ne)
+            if function is operator.mul and any(isinstance(a, Scalar) for a in args) and any(map(_is_sequence, args)):
+                return NotImplemented  # Python repeats the sequence, or says that it cannot
+            if not all(map(_is_numeric, args)):
+                return NotImplemented
+            args = tuple(self.numpy.function(np.asarray, (a,), {}) if _is_sequence(a) else a for a in args)
         op = op_of(function)
         assert op is not None
-        if any(isinstance(a, (str, list, tuple, dict)) for a in args) and not all(map(_is_numeric, args)):
-            return NotImplemented
-        args = tuple(self.numpy.function(np.asarray, (a,), {}) if _is_sequence(a) else a for a in args)
         return self.call_op(op, args, {}, function)
 
     def _unlike(self, value: Any, answer: bool) -> Any:
@@ -317,17 +350,18 @@ class Recorder(Running, Memory, Refusals):
 
     def _number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """An operator between numbers, at least one of them traced and all Python's own."""
-        if function in _INTEGER_ARITHMETIC and all(_kind(a) is int for a in args):
+        kinds = [_kind(a) for a in args]
+        if function in _INTEGER_ARITHMETIC and all(kind is int for kind in kinds):
             dims = [self.dim(a) if isinstance(a, Scalar) else a for a in args]
             if function not in (operator.floordiv, operator.mod) or (isinstance(dims[1], int) and dims[1]):
                 return self.integer(function(*dims))
-        if function in (operator.pos, operator.neg) and _kind(args[0]) is int:
+        if function in (operator.pos, operator.neg) and kinds[0] is int:
             return self.integer(function(self.dim(args[0])))
-        result = function(*(REPRESENTATIVES[_kind(a)] if isinstance(a, Scalar) else a for a in args))
-        kind = type(result)
+        given = zip(args, kinds, strict=True)
+        kind = type(function(*[REPRESENTATIVES[kind] if isinstance(a, Scalar) else a for a, kind in given]))
         hint = self._hint(function, args)
         relation = None
-        if function in COMPARISONS.values() and all(_kind(a) in (int, bool) for a in args):
+        if function in _RELATIONS and all(kind in (int, bool) for kind in kinds):
             relation = (_RELATIONS[function], *(self.dim(a) if isinstance(a, Scalar) else int(a) for a in args))
         node = self.create(function, args, {}, kind)
         if relation is not None and None in map(hint_of, relation[1:]):
@@ -348,7 +382,7 @@ class Recorder(Running, Memory, Refusals):
         """Record a call of which only running can tell what it gives: of a wrapped function, for instance."""
         return Opaque(self, self.create(function, args, kwargs, None))
 
-    def create_method(self, owner: Opaque, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+    def create_method(self, owner: Traced, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A call of a method in the present region."""
         node_args = tuple([self.arg(a) for a in (owner, *args)])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
@@ -384,10 +418,3 @@ def _is_numeric(value: Any) -> bool:
 
 def _called(target: Any) -> str:
     return f"{getattr(target, '__name__', target)}()"
-
-
-def layout_of(value: Any, label: str) -> Any:
-    """How an array of the caller's lies in memory: None where in order, else its strides and what to call it."""
-    if not isinstance(value, np.ndarray) or value.ndim < 2:
-        return None if not isinstance(value, np.ndarray) or value.flags.c_contiguous else (value.strides, label)
-    return (value.strides, label)

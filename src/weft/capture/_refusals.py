@@ -8,10 +8,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft import _where
+from weft.capture._convert import is_converted
+from weft.capture._convert_build import HOOKS
 from weft.capture._opaque import Member, Opaque
 from weft.capture._values import Scalar, Traced, Undefined
 from weft.errors import CaptureError
 
+WRAP = "call it in a function of yours that is marked with weft.wrap, which then runs as Python"
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
@@ -22,11 +25,20 @@ class Refusals:
 
     def refuse(self: Any, message: str, *, help: str | None = None, decides_path: bool = False) -> NoReturn:
         """Raise the error that says what cannot be captured, where, and what to write instead."""
-        made = CaptureError(message, where=_where.user_line(), help=help)
+        library = _where.library_call(self.package)
+        if library is not None:
+            message = f"{library} cannot be captured: {message}"
+            help = WRAP
+        made = CaptureError(message, where=_where.user_line(self.package), help=help)
         made.decides_path = decides_path
         if self.refused is None:
             self.refused = made
         raise made
+
+    @property
+    def package(self: Any) -> str | None:
+        """The installed package that the captured program itself is part of, if it is of one."""
+        return None if self.start is None else _where.package_of(self.start[0].co_filename)
 
     def refuse_value(self: Any, value: Traced, what: str) -> Any:
         return self.refuse(
@@ -54,11 +66,21 @@ class Refusals:
         hint = None if not isinstance(value, Scalar) or value.hint is None else not value.hint
         return Scalar(self, bool, self.create(operator.not_, (truth,), {}, bool), hint=hint)
 
+    def function_arg(self: Any, value: Any) -> Any:
+        """A function, say, as an argument of a node; one of the program's own only where it stands alone."""
+        code = getattr(value, "__code__", None)
+        if code is not None and is_converted(value) and (set(code.co_freevars) - {HOOKS} or code.co_names):
+            self.refuse(
+                f"{value.__name__} is given to a function that runs with the graph, and reads variables from outside",
+                help="write a loop that calls it, or let it read its arguments only",
+            )
+        return value
+
     def refuse_branch(self: Any, value: Any) -> Any:
         if self.branches:
             return self.refuse(
-                "a branch on a traced value where both sides cannot be kept: in a generator, a `match`, or code that "
-                "is not captured",
+                "a branch on a traced value where both sides cannot be kept: in a generator, or code that is not "
+                "captured",
                 help="write it as an `if` of the function itself, or choose with np.where(condition, a, b)",
                 decides_path=True,
             )

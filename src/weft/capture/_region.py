@@ -44,12 +44,19 @@ class Buffer:
         self.unless: Any = None
 
 
+class NotArithmetic(BaseException):
+    """Ends the trial of an expression that turns out to need a branch; no handler of the program is to see it."""
+
+
 class Region:
     """A graph under construction."""
 
     def __init__(self, parent: Region | None = None, *, virtual: bool = False) -> None:
         self.graph = Graph()
+        if parent is not None:
+            self.graph._candidates = parent.graph._candidates  # what to call a node by its target is the same in both
         self.parent = parent
+        self.trial = False  # whether what is recorded counts only as long as it reads no memory
         self.virtual = virtual  # whether it holds placeholders only: those that the parts of a loop share
         self.inputs: dict[Node, Node] = {}  # node of the region around → placeholder here
         self.lifted: dict[Node, Node] = parent.lifted if parent is not None else {}  # the other way, for all regions
@@ -87,11 +94,12 @@ class Region:
     def placeholder(self, name: str, like: Node | None = None) -> Node:
         """A new input of this region's graph, with the type and place of another node."""
         node = self.graph.create_node("placeholder", name, (), {}, name)
-        node.target = node.name
+        if node.name != name:
+            node.target = node.name
         if like is not None:
             node._position = like._position
             if like._meta is not None and "type" in like._meta:
-                node.meta["type"] = like._meta["type"]
+                node._meta = {"type": like._meta["type"]}
         return node
 
     # Memory
@@ -127,6 +135,8 @@ class Region:
                 where=_where.user_line(),
                 help="assign it to a variable on every path, or copy it: b = a.copy()",
             )
+        if self.trial:
+            raise NotArithmetic
         outer = self.parent.read(buffer)
         node = self.inputs.get(outer) if self.parent.virtual else None
         if node is None:

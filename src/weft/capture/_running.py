@@ -6,16 +6,20 @@ import functools
 import inspect
 import sys
 import types
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft import _where
 from weft._module import Module
-from weft.autograd import Tensor, tensor
+from weft.autograd import Tensor, checkpoint, tensor
+from weft.capture._checkpointed import run_checkpoint
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
+from weft.capture._copying import COPYING
 from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._notices import notice
@@ -24,6 +28,7 @@ from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
 from weft.capture._pure import attempt_pure
+from weft.capture._refusals import WRAP
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._values import Array, Scalar, Traced
@@ -43,6 +48,9 @@ _CREATION = frozenset(
         *(np.fromfunction, np.meshgrid, np.logspace, np.geomspace),
     }
 )
+_GROWING: dict[Any, str] = {
+    deque: "use a list, which may grow in a loop: .append(value) and .pop(0); or an array with two indices",
+}
 _DEPTH = 400  # calls within calls: a program that recurses on a traced value never ends
 
 
@@ -66,6 +74,9 @@ class Running(SizeNodes):
             if is_converted(function):
                 return self._deeper(function, args, kwargs)
             return self.run_function(function, args, kwargs)
+        captured = getattr(type(function), "__weft_captured__", None)
+        if captured is not None:  # a derivative, for instance: it says itself what a call of it records
+            return captured(function, self, args, kwargs)
         if isinstance(function, types.MethodType):
             if isinstance(function.__self__, (np.random.Generator, np.random.RandomState)):
                 return self.run_numpy(function, args, kwargs)
@@ -99,6 +110,8 @@ class Running(SizeNodes):
                 self.active.pop()
 
     def _endless(self: Any, function: Any) -> Any:
+        if _where.is_library(function.__code__.co_filename, self.package):
+            self.refuse(f"{function.__module__}.{function.__name__} cannot be captured", help=WRAP)
         return self.refuse(
             f"{function.__name__} calls itself without end: what would stop it is known only when the graph runs",
             help="write it as a loop",
@@ -111,6 +124,10 @@ class Running(SizeNodes):
             from weft.capture._tensor_values import make_tensor
 
             return make_tensor(self, *args, **kwargs)
+        if function is checkpoint:
+            return run_checkpoint(self, *args, **kwargs)
+        if function in COPYING:
+            return self.python.call(function, args, kwargs)
         if function in CONTROL or _is_library(function):
             if function.__module__.startswith("numpy"):
                 return self.run_numpy(function, args, kwargs)
@@ -150,6 +167,7 @@ class Running(SizeNodes):
                 if not self.active:
                     raise
                 self.refuse(error.message, help=error.help)  # where it is called, not where it was defined
+            self.reads.function(function)
             hooks = self.hooks_for(converted.sites, function.__globals__)
             hooks.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
             known = self.bound[function, collect] = converted.bind(function, hooks)
@@ -216,7 +234,7 @@ class Running(SizeNodes):
         """A call of an nn.Module: its `forward`, captured."""
         if module._forward_hooks or module._forward_pre_hooks:
             self.refuse(f"hooks of {type(module).__name__}", help="remove them, or call what they do in forward")
-        return self.run(module.forward, args, kwargs)
+        return self.run(self.reads.attribute(module, "forward"), args, kwargs)
 
     def run_other(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A builtin, a class, or an object with `__call__`."""
@@ -231,7 +249,7 @@ class Running(SizeNodes):
 
     def _builtin(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, (list, tuple, dict, set, frozenset, str)):
+        if isinstance(owner, (list, tuple, dict, set, frozenset, str, deque)):
             from weft.capture._lookups import method
 
             return method(self, function, owner, args, kwargs)
@@ -245,6 +263,7 @@ class Running(SizeNodes):
 
     def _construct(self: Any, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An object of a class of the program's own, whose `__init__` is captured."""
+        self.reads.making(cls)
         init: Any = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
         made: Any
         if cls in (list, tuple, set, dict, frozenset):
@@ -269,12 +288,15 @@ class Running(SizeNodes):
     # Objects of Python's
 
     def check_nonlocal(self: Any, name: str) -> None:
-        """Look after a variable of a function that is over, assigned where a branch or loop decides on it."""
-        if not self.active:
+        """Look after a variable of another function, assigned where a branch or loop decides on it.
+
+        Statements look after those of functions that are running; expressions have no variables.
+        """
+        if not self.active or self.region is self.root:
             return
         function = self.active[-1]
         definer = function.__qualname__.rpartition(".<locals>.")[0]
-        if any(outer.__qualname__ == definer for outer in self.active[:-1]) or self.region is self.root:
+        if not self.expressions and any(outer.__qualname__ == definer for outer in self.active[:-1]):
             return
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self.python_effects += 1
@@ -296,7 +318,7 @@ class Running(SizeNodes):
             if id(target) in region.made:
                 self.refuse(
                     f"a {type(target).__name__} made outside a branch or loop is changed inside it ({what})",
-                    help="use an array of known size and write into it: a[i] = value",
+                    help=_GROWING.get(type(target), "use an array of known size and write into it: a[i] = value"),
                 )
             region = region.parent
         self.refuse(
@@ -420,7 +442,8 @@ class Running(SizeNodes):
         grid = self.grid(value, key)
         if grid is not None:
             return grid
-        if isinstance(value, (list, tuple)) and isinstance(key, Scalar) and key.hint is None and not self.untyped:
+        chosen = isinstance(key, Scalar) and key.hint is None and not self.untyped
+        if chosen and isinstance(value, (list, tuple, deque)):
             return choose(self, value, key)
         from weft.capture._lookups import item_of
 

@@ -16,10 +16,12 @@ Nothing is known of the arguments, so nodes have no types, and writes stay what 
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,6 @@ from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._branch import PathEnded
 from weft.capture._captured import bound_keywords, original_function
-from weft.capture._convert import is_converted
-from weft.capture._convert_build import HOOKS
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
@@ -58,17 +58,6 @@ class ScriptRecorder(Recorder):
             known = self.constants[id(value)] = (value, Opaque(self, node))
         return known[1]
 
-    def arg(self, value: Any) -> Any:
-        """What a value is as an argument of a node; a function of the program's own only where it stands alone."""
-        code = getattr(value, "__code__", None)
-        if code is not None and is_converted(value) and (set(code.co_freevars) - {HOOKS} or code.co_names):
-            name = getattr(value, "__name__", "a function")
-            self.refuse(
-                f"{name} is given to a function that runs with the graph, and reads variables from outside",
-                help="write a loop that calls it, or let it read its arguments only",
-            )
-        return super().arg(value)
-
     def run_numpy(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's: it happens when the graph runs, unless it is only about numbers."""
         owner = getattr(function, "__self__", None)
@@ -90,11 +79,6 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     The result is called as the function is, and does what it does, the writes into its arguments included.
     """
     plain, held = original_function(function)
-    if bound_keywords(function):
-        raise CaptureError(
-            f"script: a partial of {plain.__name__} that holds keyword arguments",
-            help="write a function that calls it",
-        )
     recorder = ScriptRecorder()
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
@@ -103,19 +87,34 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        _run(recorder, plain, held)
+        _run(recorder, plain, held, bound_keywords(function))
     finally:
         if collecting:
             gc.enable()
     graph = recorder.root.graph
     graph.eliminate_dead_code()
-    return as_module(function, graph)
+    made = as_module(function, graph)
+    if isinstance(function, FunctionType):
+        # Each GraphModule has a class of its own: this one alone is bound to objects, where it stands in a class.
+        type(made).__get__ = _bound_to  # type: ignore[attr-defined]  # as above
+    return made
 
 
-def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...]) -> None:
+def _bound_to(module: GraphModule, instance: Any, owner: Any = None) -> Any:
+    return module if instance is None else functools.partial(module, instance)
+
+
+def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     from weft import pytree
 
     parameters = list(inspect.signature(plain).parameters.values())[len(held) :]
+    if keywords and any(parameter.kind in _VARIADIC for parameter in parameters):
+        raise CaptureError(
+            f"script: a partial with keyword arguments of {plain.__name__}, which takes *args or **kwargs",
+            help="write a function that calls it",
+        )
+    if keywords:  # they are defaults, which a call may still replace
+        parameters = list(inspect.signature(functools.partial(plain, *held, **keywords)).parameters.values())
     values = [_placeholder(recorder, parameter) for parameter in parameters]
     bound = recorder.bind(plain)
     if any(parameter.kind in _VARIADIC for parameter in parameters):

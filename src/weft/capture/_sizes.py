@@ -66,7 +66,9 @@ class SizeNodes:
     def _leaf(self, atom: Atom) -> Node:
         kind, node, *axis = atom.source
         if kind == "node":
-            return self.region.lift(node)
+            found = self.region.lift(node)
+            # The size that a number of NumPy's gives is one of Python's.
+            return self.create(int, (found,), {}, int) if isinstance(node.meta.get("type"), Spec) else found
         owner: Region | None = self.region
         while owner is not None and owner.graph is not node.graph:
             owner = owner.parent
@@ -74,10 +76,10 @@ class SizeNodes:
             shape = self.create(getattr, (self.region.lift(node), "shape"), {}, None)
             return self.create(operator.getitem, (shape, axis[0]), {}, int)
         key = (node, axis[0])
-        found = owner.sizes.get(key)
-        if found is None:
-            found = owner.sizes[key] = self._size_after(owner, node, axis[0], atom.name)
-        return self.region.lift(found)
+        size = owner.sizes.get(key)
+        if size is None:
+            size = owner.sizes[key] = self._size_after(owner, node, axis[0], atom.name)
+        return self.region.lift(size)
 
     def _size_after(self, owner: Region, node: Node, axis: int, name: str) -> Node:
         """The size of a node's value, computed right after it: later its memory may serve another value."""

@@ -107,9 +107,11 @@ class Surveyor(Recorder):
         self._noted: set[Any] = set()
 
     def hooks_for(self, sites: Any, space: dict[str, Any]) -> Any:
+        from weft.capture._hooks import Hooks
         from weft.capture._survey_hooks import SurveyHooks
 
-        return SurveyHooks(self, sites, space)
+        library = _where.is_library(space.get("__file__") or "", self.package)  # a call of it is one problem
+        return (Hooks if library else SurveyHooks)(self, sites, space)
 
     # Problems
 
@@ -122,7 +124,7 @@ class Surveyor(Recorder):
     def note(self, error: WeftError, at: _where.Location | None = None, once: Any = None) -> None:
         """Take down a problem, once for each place and reason; `once` is a key for those that have many places."""
         self.trying = 0  # what else happens in that `try` is the same problem
-        place = at or place_of(error) or self.here()
+        place = at or place_of(error, self.package) or self.here()
         problem = problem_at(place, error.message, error.help)
         key = once or (problem.file, problem.line, problem.column, problem.reason)
         if key not in self._noted:
@@ -165,7 +167,7 @@ class Surveyor(Recorder):
             return self.missing
         except Exception as error:  # whatever a missing value leads to is no problem of its own
             if not self.is_missing(operands):
-                if self.trying or region is not self.root or place_of(error) is not None:
+                if self.trying or region is not self.root or place_of(error, self.package) is not None:
                     raise  # the program handles it, or raises it when the graph runs, or raised it itself
                 self.note(raised(error))
             self.region = region
@@ -192,6 +194,8 @@ class Surveyor(Recorder):
         return None if function is None else run
 
     def _deeper(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _where.is_library(function.__code__.co_filename, self.package):
+            return super()._deeper(function, args, kwargs)
         with self.program():
             return super()._deeper(function, args, kwargs)
 
@@ -240,11 +244,15 @@ def _is_joined(node: Node) -> bool:
     return node.op == "placeholder" or (source is not None and bool(source.bodies))
 
 
-def place_of(error: BaseException) -> _where.Location | None:
-    """The innermost line of the captured program that an error passed on its way; None where it passed none."""
+def place_of(error: BaseException, own: str | None = None) -> _where.Location | None:
+    """The innermost line of the captured program that an error passed on its way; None where it passed none.
+
+    Lines of installed packages do not count, but for the one that the program is part of.
+    """
     found, trace = None, error.__traceback__
     while trace is not None:
-        if is_converted_code(trace.tb_frame.f_code) and not _where.is_internal(trace.tb_frame):
+        frame = trace.tb_frame
+        if is_converted_code(frame.f_code) and not _where._is_others(frame, own):
             found = _located(trace.tb_frame.f_code, trace.tb_lasti)
         trace = trace.tb_next
     return found

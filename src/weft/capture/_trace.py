@@ -98,5 +98,5 @@ class TracedFunction:
 
     @property
     def code(self) -> str:
-        """The latest graph as Python."""
-        return str(self.module.code) if self.module is not None else ""
+        """The latest graph as Python, with the imports it needs."""
+        return "" if self.module is None else self.module.source_code

@@ -8,6 +8,7 @@ value; what is done with them is recorded.
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,12 @@ class Traced:
     def node(self) -> Node:
         """The node of its present value in the graph being written."""
         raise NotImplementedError
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
 
     def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.recorder.call_op(op, args, kwargs)
@@ -104,7 +111,7 @@ class Scalar(Traced):
     that is known, so that a program may branch on it under a guard; `relation` is the comparison it came from.
     """
 
-    __slots__ = ("_node", "dim", "hint", "kind", "name", "relation")
+    __slots__ = ("_node", "dim", "hint", "kind", "name", "relation", "uses")
 
     def __init__(
         self, recorder: Recorder, kind: Kind, node: Node | None, dim: Any = None, hint: Any = None, relation: Any = None
@@ -116,6 +123,7 @@ class Scalar(Traced):
         self.hint = hint
         self.relation = relation
         self.name: str | None = None
+        self.uses: list[Callable[[Any], Any]] | None = None  # of a number without a kind: see `weft.capture._unsettled`
 
     @property
     def node(self) -> Node:
@@ -161,6 +169,9 @@ class Scalar(Traced):
         return self.recorder.getitem(self, key)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "kind":  # not settled until now
+            self.kind, self.uses = float, None
+            return float
         return self.recorder.numpy.scalar_attribute(self, name)
 
 
@@ -179,6 +190,14 @@ class Array(Traced):
     def node(self) -> Node:
         made: Node = self.recorder.read(self)
         return made
+
+    def __copy__(self) -> Any:
+        if getattr(type(self), "_is_tensor", False):
+            self.recorder.refuse("copy.copy of a Tensor", help="use .clone(), or .detach()")
+        return self.copy(order="K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -314,6 +333,8 @@ def is_traced(value: Any) -> bool:
         return any(map(is_traced, value))
     if kind is dict:
         return any(map(is_traced, value.values()))
+    if kind is deque:
+        return any(map(is_traced, value))
     if kind is slice:
         return is_traced(value.start) or is_traced(value.stop) or is_traced(value.step)
     return False

@@ -6,16 +6,16 @@ Each step of a path reads with one call and writes back with another: what `a[1:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._layouts import is_contiguous, shares_reshaped
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
-from weft.graph._writes import set_shape
 from weft.ops import Spec
-from weft.ops._dim import hint_of, same_shape
+from weft.ops._dim import same_shape
 from weft.ops._op import TABLE
 from weft.ops._spec import normalize_axis
 from weft.ops.indexing import index_update
@@ -45,11 +45,11 @@ class Step:
         self.back = back
         self.since = since
 
-    def apply(self, recorder: Recorder, x: Node) -> Node:
-        """The node of what the view holds, given that of what it is a view of."""
+    def apply(self, recorder: Recorder, x: Node, type_: Any = None) -> Node:
+        """The node of what the view holds, given that of what it is a view of, and its type where that is known."""
         if self.since is not None and recorder.region.lift(self.since) is not x:
             self._refuse(recorder)
-        return recorder.create(self.target, (x, *self.args), {}, self._type(recorder, x))
+        return recorder.create(self.target, (x, *self.args), {}, self._type(recorder, x) if type_ is None else type_)
 
     def _type(self, recorder: Recorder, x: Node) -> Any:
         op = TABLE["getitem"] if self.target is operator.getitem else self.target
@@ -139,12 +139,18 @@ def _reshape(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
     array = arguments[0]
     if len(arguments) > 2 and arguments[2]:  # copy=True
         return None
-    since = None
-    if not same_shape(type_.shape, array.spec.shape):
-        shared = shares_reshaped(recorder, array, type_.shape)
-        if shared is False:
-            return None
-        since = None if shared else recorder.read(array)
+    same = same_shape(type_.shape, array.spec.shape)
+    return _reshaped(recorder, array, type_, same or shares_reshaped(recorder, array, type_.shape))
+
+
+def _ravel(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
+    return _reshaped(recorder, arguments[0], type_, is_contiguous(recorder, arguments[0]))
+
+
+def _reshaped(recorder: Recorder, array: Array, type_: Spec, shared: bool | None) -> Array | None:
+    if shared is False:
+        return None
+    since = None if shared else recorder.read(array)
     return recorder.view(array, Step(TABLE["reshape"], (type_.shape,), _like, since), type_)
 
 
@@ -199,7 +205,7 @@ VIEWS: dict[str, Callable[..., Any]] = {
     "swapaxes": _swapaxes,
     "moveaxis": _moveaxis,
     "reshape": _reshape,
-    "ravel": lambda r, a, t: _reshape(r, a[:1], t),
+    "ravel": _ravel,
     "expand_dims": _resized,
     "squeeze": _resized,
     "broadcast_to": _broadcast_to,
@@ -210,93 +216,14 @@ VIEWS: dict[str, Callable[..., Any]] = {
 }
 
 
-def shares_reshaped(recorder: Recorder, array: Array, shape: Any) -> bool | None:
-    """Whether a reshape of an array is a view; None where that cannot be told. It depends on how elements lie."""
-    sketch = sketch_of(recorder, array)
-    if sketch is None:
-        return None
-    wanted = [_example(d) for d in shape]
-    if np.prod(wanted, dtype=int) != sketch.size:
-        return None
-    if sketch.flags.c_contiguous:
-        return True
-    view = sketch.view()
-    try:
-        set_shape(view, wanted)  # the one way to ask without copying
-    except AttributeError:
-        return False
-    return True
-
-
-def sketch_of(recorder: Recorder, array: Array) -> Any:
-    """An array of NumPy's that lies in memory as a traced one does, with no elements to speak of; None if unknown."""
-    layout = array.buffer.layout
-    if isinstance(layout, list):
-        # In the order of what it was computed from: known where all of that lies in order.
-        layout = array.buffer.layout = None if all(lies_in_order(recorder, a) for a in layout) else False
-    if layout is False:
-        return None
-    shape = [_example(d) for d in array.buffer.spec.shape]
-    base = np.empty(1, array.buffer.spec.dtype)
-    if layout is None:
-        strides = _in_order(shape, base.itemsize)
-    else:
-        strides, parameter = layout
-        recorder.layouts.add(parameter)
-    sketch = np.lib.stride_tricks.as_strided(base, shape, strides)
-    try:
-        for step in array.path:
-            if step.target is operator.getitem:
-                sketch = sketch[_plain_key(step.args[0])]
-            elif step.target.name == "reshape":
-                sketch = sketch.view()
-                set_shape(sketch, [_example(d) for d in step.args[0]])
-            else:
-                sketch = getattr(np, _SKETCHED[step.target.name])(sketch, *step.args)
-    except (IndexError, AttributeError, KeyError, ValueError):
-        return None
-    return sketch
-
-
-_SKETCHED = {"permute_dims": "transpose", "broadcast_to": "broadcast_to", "diagonal": "diagonal"}
-
-
-def _example(dim: Any) -> int:
-    found = hint_of(dim)
-    return 3 if found is None else found
-
-
-def _in_order(shape: list[int], size: int) -> list[int]:
-    strides = []
-    for dim in reversed(shape):
-        strides.append(size)
-        size *= max(dim, 1)
-    return strides[::-1]
-
-
-def _plain_key(key: Any) -> Any:
-    if isinstance(key, tuple):
-        return tuple(map(_plain_key, key))
-    if isinstance(key, Scalar):
-        return 0 if key.hint is None else key.hint
-    if isinstance(key, slice):
-        bounds = [b if not isinstance(b, Scalar) else b.hint for b in (key.start, key.stop, key.step)]
-        return slice(*bounds)
-    return key
-
-
-def lies_in_order(recorder: Recorder, array: Array) -> bool:
-    """Whether the elements of an array are known to lie one after the other."""
-    if len(array.spec.shape) < 2 or (not array.path and array.buffer.layout is None):
-        return True
-    sketch = sketch_of(recorder, array)
-    return sketch is not None and bool(sketch.flags.c_contiguous)
-
-
-def arrays_in(value: Any) -> Iterator[Array]:
+def arrays_in(value: Any) -> list[Array]:
     """The arrays among values, in plain sequences too."""
-    if isinstance(value, Array):
-        yield value
-    elif isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)):
+        found = []
         for part in value:
-            yield from arrays_in(part)
+            if isinstance(part, Array):
+                found.append(part)
+            elif isinstance(part, (tuple, list)):
+                found += arrays_in(part)
+        return found
+    return [value] if isinstance(value, Array) else []

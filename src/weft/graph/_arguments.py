@@ -116,6 +116,13 @@ def map_copy(a: Any, fn: Callable[[Node], Any], copy: Callable[[Graph], Graph] |
 
 def freeze(a: Any) -> Any:
     """The same arguments with immutable containers."""
+    kind = type(a)
+    if kind in LEAVES:
+        return a
+    if kind is tuple:
+        return tuple([part if type(part) in LEAVES else freeze(part) for part in a])
+    if kind is slice and type(a.start) in LEAVES and type(a.stop) in LEAVES and type(a.step) in LEAVES:
+        return a
     return map_aggregate(a, _constant)
 
 
@@ -136,35 +143,39 @@ def nodes_in(a: Any) -> Iterator[Node]:
 
 
 def _collect(a: Any, found: list[Node], node: type[Node]) -> None:
-    kind = type(a)
-    if kind is node:
+    if isinstance(a, node):
         found.append(a)
-    elif kind in LEAVES:
         return
-    elif isinstance(a, (tuple, list)):
-        for part in a:
-            _collect(part, found, node)
+    parts: Iterable[Any] = ()
+    if isinstance(a, (tuple, list)):
+        parts = a
     elif isinstance(a, dict):
-        for part in a.values():
-            _collect(part, found, node)
+        parts = a.values()
     elif isinstance(a, slice):
-        _collect((a.start, a.stop, a.step), found, node)
-    elif isinstance(a, node):
-        found.append(a)
+        parts = (a.start, a.stop, a.step)
     elif dataclasses.is_dataclass(a) and not isinstance(a, type):
-        for f in dataclasses.fields(a):
-            _collect(getattr(a, f.name, None), found, node)
+        parts = [getattr(a, f.name, None) for f in dataclasses.fields(a)]
+    for part in parts:  # the tests spare a call for each of the usual ones
+        kind = type(part)
+        if kind is node:
+            found.append(part)
+        elif kind not in LEAVES:
+            _collect(part, found, node)
 
 
-def graphs_in(a: Any) -> Iterator[Graph]:
+def graphs_in(a: Any) -> list[Graph]:
     """Every graph in the arguments, in order, as often as it appears: the bodies of control flow."""
     from weft.graph._graph import Graph
 
-    if isinstance(a, Graph):
-        yield a
-    elif isinstance(a, (tuple, list)):
-        for part in a:
-            yield from graphs_in(part)
-    elif isinstance(a, dict):
-        for part in a.values():
-            yield from graphs_in(part)
+    found: list[Graph] = []
+    _collect_graphs(a, found, Graph)
+    return found
+
+
+def _collect_graphs(a: Any, found: list[Graph], graph: type[Graph]) -> None:
+    if isinstance(a, graph):
+        found.append(a)
+    elif isinstance(a, (tuple, list, dict)):
+        for part in a.values() if isinstance(a, dict) else a:
+            if type(part) not in LEAVES:
+                _collect_graphs(part, found, graph)

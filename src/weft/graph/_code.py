@@ -59,6 +59,9 @@ _IN_PLACE = {
 }
 _MISSING: Any = object()
 
+MAKES_TUPLE = "__weft_makes_tuple__"
+"""The attribute of a function that does nothing but make a tuple of its arguments: it is written as one."""
+
 
 @dataclass(frozen=True)
 class PythonCode:
@@ -89,6 +92,11 @@ class PythonCode:
                 continue
             made.append(f"from {home} import {own}" + ("" if own == name else f" as {name}"))
         return "".join(f"{line}\n" for line in made)
+
+    @property
+    def text(self) -> str:
+        """The function as the text of a file: with its imports above it."""
+        return f"{self.imports}\n{self.src}" if self.imports else self.src
 
 
 def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = False, in_place: bool = True) -> PythonCode:
@@ -289,6 +297,8 @@ class Writer:
             written = self._operator(node.target, args)
             if written is not None:
                 return written
+            if getattr(node.target, MAKES_TUPLE, False):
+                return self.literal(tuple(args))
         return f"{self.literal.function(node.target)}({self._arguments(args, kwargs)})"
 
     def _operator(self, target: Any, args: tuple[Any, ...]) -> str | None:

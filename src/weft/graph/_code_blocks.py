@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 from weft.graph import _control, _control_scan, _writes
 from weft.graph._code import PythonCode, Writer
 from weft.graph._code_names import Variables
-from weft.graph._code_program import Program
+from weft.graph._code_program import INDEX_ADD, Program
 from weft.graph._code_values import Block, Carry, Choice, Gather, Loop, Mark, Plain, Result, Value
 from weft.graph._literals import Literals
 from weft.graph._node import Node
 from weft.graph._print import known_type, one_line
-from weft.graph._storage import Storage, write_item
+from weft.graph._storage import Storage, add_item, write_item
 from weft.graph._storage_kinds import is_spec
 from weft.ops._dim import same_shape
 from weft.ops._op import TABLE
@@ -155,10 +155,13 @@ class BlockWriter(Writer):
         held = self.literal(array)
         parts = []
         if statement not in self.storage.silent:
-            if self.storage.keys.is_simple(key):
-                parts.append(f"{held}[{self.literal.subscript(key)}] = {self.literal(value)}")
+            keys, adds = self.storage.keys, statement.node.target is INDEX_ADD
+            if keys.adds_simply(array, key, value) if adds else keys.is_simple(key):
+                sign = "+=" if adds else "="
+                parts.append(f"{held}[{self.literal.subscript(key)}] {sign} {self.literal(value)}")
             else:
-                written = self.literal.bound(write_item, "write_item")
+                helper = add_item if adds else write_item
+                written = self.literal.bound(helper, helper.__name__)
                 parts.append(f"{written}({held}, {self.literal(key)}, {self.literal(value)})")
         if name != held:
             parts.append(f"{name} = {held}")

@@ -18,7 +18,7 @@ from weft.graph._literals import is_variable
 from weft.graph._node import Node
 from weft.graph._storage import Storage
 
-_PLAIN_NAMES = re.compile(r"(getitem|index_update|cond|switch|while_loop|fori_loop|scan)(_\d+)?$")
+_PLAIN_NAMES = re.compile(r"(getitem|index_update|index_add|cond|switch|while_loop|fori_loop|scan)(_\d+)?$")
 _NUMBER = re.compile(r"_\d+$")
 
 

@@ -20,9 +20,9 @@ from weft.ops._op import TABLE
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
 
-INDEX_UPDATE = TABLE["index_update"]
+INDEX_UPDATE, INDEX_ADD = TABLE["index_update"], TABLE["index_add"]
 GETITEMS = (operator.getitem, TABLE["getitem"])
-_STRUCTURED = frozenset(map(id, (*_control.CONTROL, _control.check, _control.fail, INDEX_UPDATE)))
+_STRUCTURED = frozenset(map(id, (*_control.CONTROL, _control.check, _control.fail, INDEX_UPDATE, INDEX_ADD)))
 
 
 def is_structured(graph: Graph) -> bool:

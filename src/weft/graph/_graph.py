@@ -233,14 +233,17 @@ class Graph:
         return self._sweep(is_impure_node or (lambda node: node.is_impure()))
 
     def _sweep(self, impure: Callable[[Node], bool]) -> bool:
-        dead = 0
-        for node in reversed(self.nodes):
+        dead = False
+        node = self._root._prev
+        while node is not self._root:
             if not node.users and not impure(node):
                 self.erase_node(node)
-                dead += 1
+                dead = True
             else:
-                dead += sum([body._sweep(impure) for body in node.bodies])
-        return dead > 0
+                for body in node.bodies:
+                    dead = body._sweep(impure) or dead
+            node = node._prev  # which an erased node keeps
+        return dead
 
     # Checking, reading as text, running, saving: each in a file of its own
 

@@ -81,4 +81,22 @@ def unpacker(before: int, after: int, starred: bool) -> Callable[[Any], Sequence
     return made
 
 
-LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked)
+def sort_order(keys: Any, reverse: bool = False) -> list[int]:
+    """The places of a list's elements in the order of the sorted list.
+
+    >>> sort_order([3, 1, 2])
+    [1, 2, 0]
+    """
+    return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
+
+
+def place_of(keys: Any, largest: bool) -> int:
+    """The place of the smallest element of a list, or of the largest; the first of equal ones.
+
+    >>> place_of([3, 1, 2, 3], True)
+    0
+    """
+    return (max if largest else min)(range(len(keys)), key=keys.__getitem__)
+
+
+LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked, sort_order, place_of)

@@ -80,6 +80,11 @@ class GraphModule(Module):
         """The Python source of `forward`."""
         return self._python_code().src
 
+    @property
+    def source_code(self) -> str:
+        """The code with the imports it needs: it runs when it is put into a file."""
+        return self._python_code().text
+
     def _python_code(self) -> PythonCode:
         generated: PythonCode | None = self.__dict__["_generated"]
         return self.recompile() if generated is None else generated

@@ -11,6 +11,7 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 _ILLEGAL = re.compile(r"[^0-9a-zA-Z_]+")
@@ -19,35 +20,46 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 RESERVED = frozenset({*keyword.kwlist, *dir(builtins), "self", "inf", "nan", "NoneType"})
 
 
+@lru_cache(maxsize=4096)
+def _read(candidate: str) -> tuple[str, str, int | None]:
+    """A name made legal, its base, and the number at its end."""
+    if not candidate.isidentifier() or not candidate.isascii():
+        candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
+        candidate = f"_{candidate}" if candidate[0].isdigit() else candidate
+    numbered = _NUMBERED.match(candidate) if candidate[-1].isdigit() else None
+    return (candidate, numbered.group(1), int(numbered.group(2))) if numbered else (candidate, candidate, None)
+
+
 class Names:
     """Hands out names, each once."""
 
-    __slots__ = ("_last", "_used")
+    __slots__ = ("_beyond", "_last", "_used")
 
     def __init__(self) -> None:
         self._used: set[str] = set()
         self._last: dict[str, int] = {}  # base → the number last given out with it
+        self._beyond: dict[str, int] = {}  # a name in use, of a base and a number → the first number after its run
 
     def create(self, candidate: str) -> str:
         """The candidate made legal and unique."""
         if candidate in self._used and candidate in self._last and not candidate[-1].isdigit():
             return self._numbered(candidate)
-        if not candidate.isidentifier() or not candidate.isascii():
-            candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
-            candidate = f"_{candidate}" if candidate[0].isdigit() else candidate
-        numbered = _NUMBERED.match(candidate) if candidate[-1].isdigit() else None
-        base = numbered.group(1) if numbered else candidate
+        candidate, base, number = _read(candidate)
         last = self._last.setdefault(base, 0)
         if candidate in self._used or candidate in RESERVED:
             return self._numbered(base)
-        self._last[base] = int(numbered.group(2)) if numbered else last
+        self._last[base] = last if number is None else number
         self._used.add(candidate)
         return candidate
 
     def _numbered(self, base: str) -> str:
         number = self._last[base] + 1
-        while (name := f"{base}_{number}") in self._used:
-            number += 1
+        first = name = f"{base}_{number}"
+        while name in self._used:
+            number = self._beyond.get(name, number + 1)
+            name = f"{base}_{number}"
+        if name is not first:
+            self._beyond[first] = number + 1  # or the next to come this way would look at each of them again
         self._last[base] = number
         self._used.add(name)
         return name
@@ -63,6 +75,7 @@ class Names:
         copied = Names()
         copied._used = set(self._used)
         copied._last = dict(self._last)
+        copied._beyond = dict(self._beyond)
         return copied
 
 

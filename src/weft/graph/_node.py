@@ -92,7 +92,7 @@ class Node:
 
     def _set(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Replace all arguments, keeping both ends of every edge."""
-        new_args, new_kwargs = freeze(tuple(args)), freeze(dict(kwargs))
+        new_args, new_kwargs = freeze(tuple(args)), freeze(dict(kwargs)) if kwargs else _NO_KWARGS
         if self._args or self._kwargs:
             for old in nodes_in((self._args, self._kwargs)):
                 old.users.pop(self, None)
@@ -104,7 +104,9 @@ class Node:
         """Read no node any more; constants stay, for whoever still holds this node."""
         for read in self._input_nodes:
             read.users.pop(self, None)
-        self._args, self._kwargs = map_arg(self._args, lambda node: None), map_arg(self._kwargs, lambda node: None)
+        self._args = tuple([None if type(arg) is Node else map_arg(arg, lambda node: None) for arg in self._args])
+        if self._kwargs:
+            self._kwargs = map_arg(self._kwargs, lambda node: None)
 
     # What it is
 

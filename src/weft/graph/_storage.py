@@ -1,11 +1,12 @@
 """Which writes may happen in place: who owns the memory of each value, and who else may still see it.
 
-`index_update(x, key, value)` means a copy. It may be `x[key] = value` where the memory of x belongs to the computation
-and nothing read later, in this iteration or the next, may share it. Memory goes by *roots*: one for each result that
-has memory of its own, one for each input, and one for each carry of a loop, which stands for whatever that carry holds
-in the present iteration. Two carries of a loop keep apart as long as what they hold at the end of an iteration is apart
-(so two buffers may swap), which is assumed first and given up where the body does not keep to it. A carry that is
-written in place starts from an initial value that is owned and not read again, or from a copy of it.
+`index_update(x, key, value)` means a copy. It may be `x[key] = value`, and `index_add` may be `x[key] += value`, where
+the memory of x belongs to the computation and nothing read later, in this iteration or the next, may share it. Memory
+goes by *roots*: one for each result that has memory of its own, one for each input, and one for each carry of a loop,
+which stands for whatever that carry holds in the present iteration. Two carries of a loop keep apart as long as what
+they hold at the end of an iteration is apart (so two buffers may swap), which is assumed first and given up where the
+body does not keep to it. A carry that is written in place starts from an initial value that is owned and not read
+again, or from a copy of it.
 
 Inputs are not owned, except those that the output lists as written and whose new content ends up in their own memory.
 Different inputs are taken to have different memory, as the writes of a graph always are.
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft.graph._arguments import map_aggregate
-from weft.graph._code_program import GETITEMS, Program
+from weft.graph._code_program import GETITEMS, INDEX_ADD, Program
 from weft.graph._code_values import Block, Carry, Choice, Gather, Loop, Plain, Result, Value, live_after
 from weft.graph._node import Node
 from weft.graph._storage_kinds import (
@@ -37,7 +38,7 @@ from weft.graph._storage_kinds import (
 )
 from weft.graph._storage_loops import LoopAnalysis
 from weft.graph._storage_views import WriteBacks
-from weft.ops.indexing import assign
+from weft.ops.indexing import add_into, assign
 
 _FOREIGN = 0  # memory that is not ours, wherever it lies
 _NONE: frozenset[int] = frozenset()
@@ -332,3 +333,11 @@ def write_item(array: Any, key: Any, value: Any) -> None:
         assign(array, key, value)
     else:
         array[key] = value
+
+
+def add_item(array: Any, key: Any, value: Any) -> None:
+    """`array[key] += value` as index_add means it: an element named twice receives both."""
+    if isinstance(array, np.ndarray):
+        add_into(array, key, value)
+    else:
+        array[...] = INDEX_ADD(array, key, value)

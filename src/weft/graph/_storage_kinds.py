@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.graph._code_program import GETITEMS, INDEX_UPDATE, Program
+from weft.graph._code_program import GETITEMS, INDEX_ADD, INDEX_UPDATE, Program
 from weft.graph._code_values import Plain
 from weft.graph._effects import CHECKS
 from weft.graph._node import Node
@@ -142,6 +142,35 @@ class Keys:
         kinds = [self._kind(part) for part in parts_of(key)]
         return "unknown" not in kinds and kinds.count("array") + kinds.count("mask") <= 1
 
+    def adds_simply(self, array: Any, key: Any, value: Any) -> bool:
+        """Whether `x[key] += value` is what index_add means: no index twice, and to the bit the same sum.
+
+        Integers are not: an element of an array, once taken out of it, warns where it overflows.
+        """
+        base = self.type(array)
+        kinds = [self._kind(part) for part in parts_of(key)]
+        if not is_spec(base) or base.dtype.kind not in "fc" or "unknown" in kinds or "array" in kinds:
+            return False
+        rank = len(base.shape) - kinds.count("number") + sum(part is None for part in parts_of(key))
+        given = self.type(value)
+        if given in (int, float, complex):
+            # A number of Python's takes the precision of the array, but where it is computed it may be one of NumPy's.
+            wide = base.dtype in (np.dtype(float), np.dtype(complex)) or not isinstance(value, Node)
+            return wide and (given is not complex or base.dtype.kind == "c")
+        return (
+            is_spec(given)
+            and np.result_type(base.dtype, given.dtype) == base.dtype
+            and len(given.shape) <= (0 if "mask" in kinds else rank)
+        )
+
+    def type(self, argument: Any) -> Any:
+        """What is known of an argument: a Spec, a Python type, or None."""
+        if isinstance(argument, Node):
+            return self._program.values[argument].type if argument in self._program.values else None
+        if isinstance(argument, (np.ndarray, np.generic)):
+            return Spec(argument.shape, argument.dtype)
+        return type(argument) if type(argument) in NUMBERS else None
+
     def _kind(self, part: Any) -> str:
         if isinstance(part, slice):
             bounds = (self._kind(bound) for bound in (part.start, part.stop, part.step) if bound is not None)
@@ -165,10 +194,10 @@ def is_spec(known: Any) -> bool:
 
 
 def is_update(statement: Any) -> bool:
-    """Whether a statement is `index_update(x, key, value)` of a value of the program."""
+    """Whether a statement is `index_update(x, key, value)`, or `index_add`, of a value of the program."""
     return (
         isinstance(statement, Plain)
-        and statement.node.target is INDEX_UPDATE
+        and (statement.node.target is INDEX_UPDATE or statement.node.target is INDEX_ADD)
         and len(statement.args) == 3
         and not statement.kwargs
         and isinstance(statement.args[0], Node)
@@ -195,5 +224,7 @@ def is_check(node: Node) -> bool:
     return node.target in (_control.check, _control.fail) or getattr(node.target, CHECKS, False)
 
 
-SURE_ARRAYS = frozenset(TABLE[name] for name in ("index_update", "zeros", "ones", "full", "empty", "eye", "arange"))
+SURE_ARRAYS = frozenset(
+    TABLE[name] for name in ("index_update", "index_add", "place_at", "zeros", "ones", "full", "empty", "eye", "arange")
+)
 """Ops that give an array, never a scalar of NumPy's."""

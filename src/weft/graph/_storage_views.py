@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft.graph._arguments import map_aggregate
-from weft.graph._code_program import GETITEMS, Program
+from weft.graph._code_program import GETITEMS, INDEX_UPDATE, Program
 from weft.graph._code_values import Block, Plain, Value, live_after
 from weft.graph._node import Node
 from weft.graph._storage_kinds import NUMBERS, Keys, is_spec, is_update
@@ -29,7 +29,7 @@ class WriteBacks:
 
     def _find(self, back: Plain, keys: Keys) -> None:
         base_node, key, written = back.args
-        if not isinstance(written, Node) or not keys.is_view(key):
+        if back.node.target is not INDEX_UPDATE or not isinstance(written, Node) or not keys.is_view(key):
             return
         chain: list[Plain] = []
         statement = self._statement(written, back.block)

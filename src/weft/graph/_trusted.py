@@ -11,14 +11,16 @@ Running a loaded graph must not do more than compute, so the few functions that 
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
 import importlib
 import math
 import operator
 import re
+import string
 import sys
 import typing
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from types import NoneType
 from typing import Any, NoReturn
@@ -29,33 +31,35 @@ from weft.graph._control import CONTROL, check, fail
 from weft.graph._list_arrays import LIST_ARRAYS
 from weft.graph._literals import is_variable
 from weft.graph._looping import LOOPING
+from weft.ops._dim_terms import sliced
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE, Op
 from weft.ops._spec import Spec
 
-_BUILTINS = """abs all any ascii bin bool bytes complex dict divmod enumerate float frozenset getattr hash hex int
-isinstance issubclass len list max min oct pow print range repr reversed round set slice sorted str sum tuple zip"""
+_BUILTINS = """abs all any ascii bin bool bytes complex dict divmod enumerate float format frozenset getattr hash hex
+int isinstance issubclass iter len list max min next oct pow print range repr reversed round set setattr slice sorted
+str sum tuple zip"""
 
 # attrgetter and methodcaller reach any attribute by text, and call runs what they find.
 _OPERATOR = frozenset(operator.__all__) - {"attrgetter", "itemgetter", "methodcaller", "call"}
 
-_NUMPY = """allclose amax amin angle append arange argmax argmin argpartition argsort argwhere around array array_equal
-array_equiv array_split asanyarray asarray ascontiguousarray astype atleast_1d atleast_2d atleast_3d average bartlett
-bincount blackman block broadcast_arrays broadcast_shapes broadcast_to can_cast choose clip column_stack compress concat
-concatenate convolve copy corrcoef correlate count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum
-delete diag diag_indices diag_indices_from diagflat diagonal diff digitize dot dsplit dstack ediff1d einsum empty
-empty_like expand_dims extract eye fix flatnonzero flip fliplr flipud full full_like geomspace gradient hamming hanning
-histogram histogram2d histogram_bin_edges histogramdd hsplit hstack i0 identity imag indices inner insert interp
-intersect1d isclose iscomplex iscomplexobj isdtype isin isneginf isposinf isreal isrealobj isscalar issubdtype ix_
-kaiser kron lexsort linspace logspace matrix_transpose max mean median meshgrid min moveaxis nan_to_num nanargmax
-nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
-ndim nonzero ones ones_like outer packbits partition percentile permute_dims poly polyadd polyder polydiv polyfit
-polyint polymul polysub polyval prod promote_types ptp quantile ravel ravel_multi_index real real_if_close repeat
-reshape resize result_type roll rollaxis roots rot90 round searchsorted select setdiff1d setxor1d shape sinc size sort
-sort_complex split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapezoid tri tril
-tril_indices tril_indices_from trim_zeros triu triu_indices triu_indices_from union1d unique unique_all unique_counts
-unique_inverse unique_values unpackbits unravel_index unstack unwrap vander var vdot vsplit vstack where zeros
-zeros_like"""
+_NUMPY = """all allclose amax amin angle any append arange argmax argmin argpartition argsort argwhere around array
+array_equal array_equiv array_split asanyarray asarray ascontiguousarray astype atleast_1d atleast_2d atleast_3d average
+bartlett bincount blackman block broadcast_arrays broadcast_shapes broadcast_to can_cast choose clip column_stack
+compress concat concatenate convolve copy copyto corrcoef correlate count_nonzero cov cross cumprod cumsum
+cumulative_prod cumulative_sum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize dot dsplit
+dstack ediff1d einsum empty empty_like expand_dims extract eye fill_diagonal fix flatnonzero flip fliplr flipud full
+full_like geomspace gradient hamming hanning histogram histogram2d histogram_bin_edges histogramdd hsplit hstack i0
+identity imag indices inner insert interp intersect1d isclose iscomplex iscomplexobj isdtype isin isneginf isposinf
+isreal isrealobj isscalar issubdtype ix_ kaiser kron lexsort linspace logspace matrix_transpose max mean median meshgrid
+min moveaxis nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
+nanquantile nanstd nansum nanvar ndim nonzero ones ones_like outer packbits pad partition percentile permute_dims place
+poly polyadd polyder polydiv polyfit polyint polymul polysub polyval prod promote_types ptp put put_along_axis putmask
+quantile ravel ravel_multi_index real real_if_close repeat reshape resize result_type roll rollaxis roots rot90 round
+searchsorted select setdiff1d setxor1d shape sinc size sort sort_complex split squeeze stack std sum swapaxes take
+take_along_axis tensordot tile trace transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros triu
+triu_indices triu_indices_from union1d unique unique_all unique_counts unique_inverse unique_values unpackbits
+unravel_index unstack unwrap vander var vdot vsplit vstack where zeros zeros_like"""
 
 _NUMPY_TYPES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128
 intp uintp generic number integer signedinteger unsignedinteger inexact floating complexfloating ndarray dtype"""
@@ -63,11 +67,36 @@ intp uintp generic number integer signedinteger unsignedinteger inexact floating
 # Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
 _NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec)
 
-_NOT_HANDED_ON = (getattr, sorted, min, max, np.ndarray)
+_NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format)
+
+# What a program does to an array by assigning to an attribute. Not `dtype`: objects made of numbers lead anywhere.
+_SET = frozenset({"shape", "real", "imag", "flat"})
+
+# Methods of numbers and texts, called on their class.
+_OF_CLASSES: tuple[Any, ...] = (str.format, int.bit_length, int.bit_count, float.is_integer)
+_OF_CLASSES += (int.conjugate, float.conjugate, complex.conjugate)
+_OF_UFUNCS = ("reduce", "accumulate", "outer", "reduceat", "at")
+
+# What captured programs call: by module of weft.capture. Each checks what it is given to look up or to call.
+_CAPTURED = {
+    "_contexts": "set_errors",
+    "_draws": "draw make_generator shuffled",
+    "_grids": "grid_of",
+    "_iterables": "_listed",
+    "_lookups": "get merge call_text",
+    "_memory": "updated",
+    "_notices": "warn log",
+    "_numpy_calls": "write_at",
+    "_numpy_views": "with_flat",
+    "_numpy_writes": "after apply_at",
+    "_python_calls": "added",
+    "_text": "percent print_error",
+}
 
 _METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy
 cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze
-std sum swapaxes take to_device tolist trace transpose var view numpy requires_grad_ keys values items get"""
+std sum swapaxes take to_device tolist trace transpose var view numpy requires_grad_ keys values items get fill insert
+pop clear reverse remove index count add discard update setdefault popitem bit_length bit_count is_integer"""
 
 # What a graph may read with getattr: facts about arrays and dtypes, parts of slices. Not `base`, `ctypes`, `flags`,
 # which lead to memory the array does not own, nor anything of frames, functions, graphs and modules.
@@ -106,13 +135,29 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     named["numpy.linalg.LinAlgError"] = np.linalg.LinAlgError
     # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
     named |= {f"weft.control.{function.__name__}": function for function in _CONTROL}
-    named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec, "collections.OrderedDict": OrderedDict}
+    named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec}
+    named |= {f"collections.{kind.__name__}": kind for kind in (OrderedDict, deque)}
+    named |= _of_programs()
     autograd = importlib.import_module("weft.autograd")  # by name: its room stands beside this one
     named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter}
     names_of: dict[Any, str] = {}
     for name, value in named.items():
         names_of.setdefault(value, name)
     return names_of, named
+
+
+def _of_programs() -> dict[str, Any]:
+    """What captured programs call besides: methods of classes and ufuncs, copies, and functions of weft.capture."""
+    named: dict[str, Any] = {f"{each.__objclass__.__name__}.{each.__name__}": each for each in _OF_CLASSES}
+    named |= {f"copy.{function.__name__}": function for function in (copy.copy, copy.deepcopy)}
+    for ufunc in _ufuncs():
+        named |= {f"numpy.{ufunc}.{method}": getattr(getattr(np, ufunc), method) for method in _OF_UFUNCS}
+    named["numpy.random.default_rng"], named["numpy.random.RandomState"] = np.random.default_rng, np.random.RandomState
+    named["weft.control.sliced"] = sliced
+    for module, functions in _CAPTURED.items():
+        room = importlib.import_module(f"weft.capture.{module}")  # by name: it stands above this one
+        named |= {f"weft.capture.{name}": getattr(room, name) for name in functions.split()}
+    return named
 
 
 def _is_exception(value: Any) -> bool:
@@ -278,10 +323,28 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
             refuse(f"getattr reads {name!r}, which is not known to be a harmless attribute of arrays")
     elif any(target is function for function in (sorted, min, max)) and "key" in kwargs:
         refuse(f"{target.__name__} is called with a key, which would run whatever it is given")
+    elif target is setattr and allowed is not None:
+        name = args[1] if len(args) == 3 and not kwargs and isinstance(args[1], str) else None
+        if name not in _SET and (name is None or name.startswith("_") or name not in allowed):
+            refuse(f"setattr writes {_brief(name)}, which is no harmless attribute of arrays: it was not allowed")
+    elif target is str.format and allowed is not None:
+        if not _is_template(args[0] if args else None) and "format" not in allowed:
+            refuse("str.format is given a text that may read attributes of what it shows: it was not allowed")
     elif target is fail and not (args and isinstance(args[0], type) and issubclass(args[0], Exception)):
         refuse("fail is called with something else than a class of exceptions")
     elif any(target is cls for cls in _NOT_CALLED):
         refuse(f"{target} is a type to be named, not a function to be called")
+
+
+def _is_template(text: Any) -> bool:
+    """Whether a text for `str.format` shows values as they are: `{0.name}` would read an attribute."""
+    if not isinstance(text, str):
+        return False
+    try:
+        fields = [(name, spec) for _, name, spec, _ in string.Formatter().parse(text) if name is not None]
+    except ValueError:
+        return False
+    return all((not name or name.replace("_", "").isalnum()) and _is_template(spec or "") for name, spec in fields)
 
 
 def takes_types(op: str, target: Any) -> bool:

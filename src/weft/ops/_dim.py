@@ -16,7 +16,7 @@ from typing import Any
 
 from weft.errors import IndexingError
 from weft.ops._dim_algebra import Dim, common_env, from_factor
-from weft.ops._dim_sizes import NAMED, Guard, Sizes, hint_of, unknown_size, unknown_sizes
+from weft.ops._dim_sizes import NAMED, Guard, Sizes, hint_of, traced_sizes, unknown_size, unknown_sizes
 from weft.ops._dim_terms import Atom, Term, sliced
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "same_shape",
     "slice_length",
     "sliced",
+    "traced_sizes",
     "unknown_size",
     "unknown_sizes",
 ]
@@ -74,6 +75,8 @@ def broadcast_dim(name: str, a: Any, b: Any) -> Any:
     env = common_env(a, b)
     if env is None:
         return b if a == 1 else a if b in (1, a) else None
+    if isinstance(a, Dim) and isinstance(b, Dim) and a.key == b.key:
+        return a
     if env.proved("==", a, 1):
         return b
     if env.proved("==", b, 1) or env.proved("==", a, b):
@@ -105,6 +108,9 @@ def fits_dim(size: Any, wanted: Any) -> bool:
     if env is None:
         return bool(size in (1, wanted))
     if env.proved("==", size, 1) or env.proved("==", size, wanted):
+        return True
+    if None in (hint_of(size), hint_of(wanted)) and env.proved("!=", size, wanted) is not True:
+        env.assumed.append(Guard("==", size, wanted, True))  # of any size at all, 0 and 1 among them
         return True
     stretched = hint_of(size) == 1 and hint_of(wanted) != 1
     return env.compare("==", size, 1 if stretched else wanted)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,11 +78,8 @@ class Dim:
 
     def atoms(self) -> list[Atom]:
         """Every leaf it depends on, oldest first."""
-        found: dict[Atom, None] = {}
-        for factor in all_factors(self):
-            if isinstance(factor, Atom):
-                found[factor] = None
-        return sorted(found, key=lambda atom: atom.serial)
+        found = {factor: None for factor in all_factors(self) if isinstance(factor, Atom)}
+        return list(found) if len(found) < 2 else sorted(found, key=_serial)
 
     def build(self, leaf: Callable[[Atom], Any], combine: Callable[[Callable[..., Any], tuple[Any, ...]], Any]) -> Any:
         """Compute it: `leaf(atom)` gives leaves, `combine(function, operands)` applies a function to what was given.
@@ -300,15 +297,17 @@ def from_factor(factor: Factor) -> Dim:
     return Dim({(factor,): 1}, factor.env)
 
 
-def all_factors(value: Any) -> Iterator[Factor]:
+def all_factors(value: Any) -> list[Factor]:
     """Every leaf and Term that a Dim is made of, those inside Terms included."""
+    found: list[Factor] = []
     if isinstance(value, Dim):
         for monomial in value.poly:
             for factor in monomial:
-                yield factor
+                found.append(factor)
                 if isinstance(factor, Term):
                     for operand in factor.args:
-                        yield from all_factors(operand)
+                        found += all_factors(operand)
+    return found
 
 
 def common_env(*values: Any) -> Any:

@@ -14,7 +14,8 @@ and is noted as a guard: what was built on it holds for other sizes for which al
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -68,6 +69,7 @@ class Sizes(Knowledge):
         super().__init__()
         self.guards: list[Guard] = []
         self.assumed: list[Guard] = []
+        self.stands_for: dict[Any, list[Any]] = {}  # the source of an atom → what has the same value elsewhere
         self._names: dict[str, int] = {}
         self._named: dict[str, Dim] = {}
 
@@ -157,13 +159,19 @@ class Sizes(Knowledge):
     # --- what is not a size ---
 
     def answer(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of an op of sizes and plain values, abstract; whoever traces makes a node of it."""
+        """The result of an op of sizes and plain values: what whoever traces makes of it, else abstract."""
         from weft.ops._spec import Spec  # which needs sizes first
 
+        tracer = _tracer.get()
+        if tracer is not None and _unknown.get() is None:  # which it is not while a shape rule runs
+            return tracer.call(op, *args, **kwargs)
         return Spec(()).__weft_op__(op, args, kwargs)
 
     def number(self, function: Callable[..., Any], left: Any, right: Any) -> Any:
         """The result of arithmetic with sizes that gives no integer; whoever traces may make a node of it."""
+        tracer = _tracer.get()
+        if tracer is not None and _unknown.get() is None:
+            return tracer.number(function, left, right)
         raise UnknownShape(
             f"{function.__name__} of {left} and {right}: a size not known yet takes part in integer arithmetic only",
             help="divide by //, or let an array take part: x / n in place of x * (1 / n)",
@@ -208,6 +216,19 @@ NAMED = Sizes()
 """Of sizes that specs name by strings."""
 
 _unknown: ContextVar[Sizes | None] = ContextVar("weft_unknown_sizes", default=None)
+
+
+_tracer: ContextVar[Any] = ContextVar("weft_traced_sizes", default=None)
+
+
+@contextmanager
+def traced_sizes(tracer: Any) -> Iterator[None]:
+    """Within it, ops of sizes and plain values, such as `arange(n)`, are recorded: `tracer.call(op, ...)`."""
+    token = _tracer.set(tracer)
+    try:
+        yield
+    finally:
+        _tracer.reset(token)
 
 
 class unknown_sizes:  # a context manager, entered for every op that is captured: a class is cheapest

@@ -22,7 +22,7 @@ _PLAIN = frozenset({int, type(None)})
 _ACCEPTED = "integers, slices, None, Ellipsis, integer arrays and boolean masks"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Selector:
     """An integer, an integer array or a mask of a key: the shape of its indices and the dimensions it takes up.
 
@@ -48,7 +48,7 @@ def items(key: Any) -> tuple[Any, ...]:
 def selectors(name: str, key: Any) -> list[Any]:
     """The parts of a key, each integer, array and mask as a Selector; `name` is the op named in errors."""
     parts = [p if p is None or p is Ellipsis or isinstance(p, slice) else _selector(name, p) for p in items(key)]
-    if sum(p is Ellipsis for p in parts) > 1:
+    if sum([p is Ellipsis for p in parts]) > 1:
         raise IndexingError(f"{name}: a key can hold one Ellipsis ('...'), got {len(parts)} parts with more")
     return parts
 
@@ -75,12 +75,19 @@ def lone_mask(key: Any) -> Any:
 def indexed_shape(name: str, shape: Sequence[int], key: Any) -> Shape:
     """The shape of `x[key]` for an `x` of the given shape."""
     parts = selectors(name, key)
-    taken = sum(p.takes if isinstance(p, Selector) else isinstance(p, slice) for p in parts)
+    taken, advanced, open_ = 0, False, False
+    for part in parts:
+        if isinstance(part, Selector):
+            taken += part.takes
+            advanced = advanced or part.advanced
+        elif part is Ellipsis:
+            open_ = True
+        elif part is not None:
+            taken += 1
     if taken > len(shape):
         raise IndexingError(f"{name}: {taken} indices for an array of {len(shape)} dimensions, shape {tuple(shape)}")
-    if not any(p is Ellipsis for p in parts):
-        parts = [*parts, Ellipsis]
-    advanced = any(isinstance(p, Selector) and p.advanced for p in parts)
+    if not open_:
+        parts.append(Ellipsis)
     basic: list[int] = []
     found: list[Selector] = []
     axes: list[int] = []  # for each Selector, the first axis it takes up
@@ -179,10 +186,10 @@ def _slice_length(name: str, part: slice, dim: int) -> int:
         return dim
     start, stop, step = part.start, part.stop, part.step
     if not (type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN and type(dim) is int):
-        if any(isinstance(bound, Spec) for bound in (start, stop, step)):
+        if isinstance(start, Spec) or isinstance(stop, Spec) or isinstance(step, Spec):
             return unknown_size("slice", _computed_bound(name))
-        start, stop, step = (_bound(name, bound) for bound in (start, stop, step))
-        if any(isinstance(number, Dim) for number in (start, stop, step, dim)):
+        start, stop, step = _bound(name, start), _bound(name, stop), _bound(name, step)
+        if isinstance(dim, Dim) or isinstance(start, Dim) or isinstance(stop, Dim) or isinstance(step, Dim):
             return slice_length(start, stop, step, dim)
     step = 1 if step is None else step
     if step == 0:

@@ -183,6 +183,11 @@ class Op:
         return tuple(values_read(rule, parameters) - unread for rule in self.vjp)
 
     @cached_property
+    def takes_arrays(self) -> tuple[bool, ...]:
+        """For each parameter, whether it is an array."""
+        return tuple(name in self.arrays for name in self.__signature__.parameters)
+
+    @cached_property
     def depends(self) -> tuple[bool, ...]:
         """For each array parameter, whether the result depends on its values: not on its shape and dtype alone."""
         return tuple(rule is not independent for rule in self.vjp)

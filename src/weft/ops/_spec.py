@@ -92,6 +92,8 @@ def spec_of(value: Any) -> Any:
 
 def shape_of(value: Any) -> Shape:
     """Shape of an array, a Spec or a Python scalar."""
+    if type(value) is Spec:
+        return value.shape
     shape = getattr(value, "shape", None)
     return () if shape is None and np.isscalar(value) else tuple(np.shape(value) if shape is None else shape)
 
@@ -119,11 +121,14 @@ def is_complex(value: Any) -> bool:
 
 def broadcast_shapes(name: str, *shapes: Sequence[int]) -> Shape:
     """The common shape of `shapes`; `name` is the op named in the error."""
-    ndim = max((len(s) for s in shapes), default=0)
+    sized = [shape for shape in shapes if len(shape)]  # those of numbers fit all others
+    if len(sized) < 2:
+        return tuple(sized[0]) if sized else ()
+    ndim = max(map(len, sized))
     result: list[int] = []
     for position in range(-ndim, 0):
         dim = 1
-        for shape in shapes:
+        for shape in sized:
             d = shape[position] if len(shape) >= -position else 1
             if type(d) is not int or type(dim) is not int:
                 joined = broadcast_dim(name, dim, d)

@@ -168,14 +168,19 @@ def assign(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
 )
 def index_add(x: Any, key: Any, value: Any) -> Any:
     """The array with a value added to the part that a key selects; an element named twice receives both."""
-    _check_added("index_add", x, value)
     result = np.array(x)
-    value = _trimmed("index_add", result.shape, key, value)
-    if may_repeat("index_add", key):
-        _add_at("index_add", result, key, value)
-    else:
-        result[key] = np.add(result[key], value, dtype=result.dtype, casting="same_kind")
+    add_into(result, key, value)
     return result
+
+
+def add_into(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
+    """`array[key] += value` on NumPy's arrays, as index_add means it."""
+    _check_added("index_add", array, value)
+    value = _trimmed("index_add", array.shape, key, value)
+    if may_repeat("index_add", key):
+        _add_at("index_add", array, key, value)
+    else:
+        array[key] = np.add(array[key], value, dtype=array.dtype, casting="same_kind")
 
 
 def _add_at(name: str, result: Any, key: Any, value: Any) -> None:

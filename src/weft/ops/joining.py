@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
+from weft.ops._dim import Dim
 from weft.ops._families import composite, op
 from weft.ops._op import TABLE
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
@@ -123,6 +124,8 @@ def vstack(arrays: Any) -> Any:
 
 def _bounds(dim: int, indices_or_sections: Any) -> list[tuple[int, int]]:
     """Start and stop of each part."""
+    if isinstance(indices_or_sections, Spec) and len(indices_or_sections.shape) == 1:
+        indices_or_sections = [Spec((), indices_or_sections.dtype)] * int(indices_or_sections.shape[0])
     if isinstance(indices_or_sections, Iterable):
         cuts = [min(max(i + dim if i < 0 else i, 0), dim) for i in dims("split", indices_or_sections)]
         starts, stops = [0, *cuts], [*cuts, dim]
@@ -143,12 +146,23 @@ def _split_shapes(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Spec
     return tuple(Spec((*shape[:axis], stop - start, *shape[axis + 1 :]), dtype_of(x)) for start, stop in bounds)
 
 
+def _traced(indices: Any) -> bool:
+    """Whether indices are known only when a graph runs."""
+    if isinstance(indices, (list, tuple)):
+        return any(map(_traced, indices))
+    return not isinstance(indices, (int, Dim, Spec, np.ndarray, np.generic))
+
+
 def _split_back(g: Any, y: Any, x: Any, indices_or_sections: Any, axis: int) -> Any:
     shape = shape_of(x)
     axis = normalize_axis("split", axis, len(shape))
-    bounds = _bounds(shape[axis], indices_or_sections)
-    if all(stop == start for (_, stop), (start, _) in pairwise(bounds)):
-        return concat(list(g), axis)
+    if _traced(indices_or_sections):
+        cuts = list(indices_or_sections)
+        bounds = list(zip([0, *cuts], [*cuts, shape[axis]], strict=True))  # a slice takes them as NumPy's function does
+    else:
+        bounds = _bounds(shape[axis], indices_or_sections)
+        if all(stop == start for (_, stop), (start, _) in pairwise(bounds)):
+            return concat(list(g), axis)
     total = TABLE["full"](shape, 0, dtype=dtype_of(g[0]))  # the parts overlap
     for part, (start, stop) in zip(g, bounds, strict=True):
         total = TABLE["index_add"](total, (*(slice(None),) * axis, slice(start, stop)), part)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
-from weft.ops._dim import unknown_size
+from weft.ops._dim import Dim, fits_dim, unknown_size
 from weft.ops._families import composite, movement, op
 from weft.ops._op import TABLE, like, no_gradient
 from weft.ops._spec import (
@@ -201,6 +201,10 @@ def atleast_2d(x: Any) -> Any:
 
 def _broadcasted(old: Shape, shape: Any) -> Shape:
     new = dims("broadcast_to", shape)
+    if any(isinstance(d, Dim) for d in (*old, *new)) and len(old) <= len(new):
+        if all(map(fits_dim, old[::-1], new[::-1])):
+            return new
+        raise ShapeError(f"broadcast_to: {old} does not broadcast to {new}")
     if broadcast_shapes("broadcast_to", old, new) != new:
         raise ShapeError(f"broadcast_to: {old} does not broadcast to {new}")
     return new

@@ -74,7 +74,7 @@ def kind_of_graph(graph: Graph, graphs: dict[Graph, str] | None = None) -> str:
 
 def must_run(node: Node, graphs: dict[Graph, str] | None = None) -> bool:
     """Whether a node stays even where nothing reads it."""
-    if node.op in ("placeholder", "output"):
+    if node.op in ("placeholder", "output") or (node._meta is not None and "raises" in node._meta):
         return True
     if is_control(node):
         # Not by the worst kind: beside something opaque, which may go, a body may print or fail.

@@ -6,6 +6,7 @@ argument, unless they were before: whoever called may write into one and would s
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,10 @@ class Held:
     """The nodes of a graph whose arrays the caller may hold after a run."""
 
     def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self._nodes: set[Node] = set()
         pending = [one for node in graph.nodes if node.op == "output" for one in node._input_nodes]
+        self._given = set(pending)  # results, and what is written to arguments
         while pending:
             node = pending.pop()
             if node not in self._nodes and not is_number(node):
@@ -70,10 +73,19 @@ class Held:
         """Whether `instead`, a node or a constant, may be read where `node` is; takes it that it then is."""
         if node not in self._nodes or not isinstance(instead, Node) or is_number(node):
             return True
-        if not is_fresh(instead) or instead in self._nodes:
+        if not is_fresh(instead) or instead in self._nodes or node in self._views:
             return False
         self._nodes.add(instead)
         return True
+
+    @cached_property
+    def _views(self) -> set[Node]:
+        """The nodes that may be views of a result, or of an array that the graph writes to: they stay that."""
+        found: set[Node] = set()
+        for node in self._graph.nodes:
+            if any(one in self._given or one in found for one in node._input_nodes) and not is_fresh(node):
+                found.add(node)
+        return found
 
     def merges(self, node: Node, twin: Node) -> bool:
         """Whether `twin`, which makes the same call, may be read where `node` is; takes it that it then is."""

@@ -16,14 +16,18 @@ loop does not read, and operands that no body reads. What prints, checks, fails,
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from weft.graph import Graph, Node
 from weft.graph._arguments import nodes_in
 from weft.graph._control import scan
+from weft.ops._op import TABLE
 from weft.passes._changes import Changes
 from weft.passes._forms import Form, fails, form_of, placeholders, projections, renumber, result_of, without
 from weft.passes._kinds import must_run
+
+_UPDATE = TABLE["index_update"]
 
 
 def eliminate_dead(graph: Graph) -> Changes:
@@ -36,6 +40,9 @@ def eliminate_dead(graph: Graph) -> Changes:
 def _clean(graph: Graph, changes: Changes) -> None:
     known: dict[Graph, str] = {}
     for node in reversed(graph.nodes):
+        if not node.users and node.target is _UPDATE and len(node.args) == 3 and must_run(node, known):
+            _only_look(node, changes)
+            continue
         if not node.users and not must_run(node, known):
             changes.note("removed", "dead code", node)
             graph.erase_node(node)
@@ -50,6 +57,17 @@ def _clean(graph: Graph, changes: Changes) -> None:
             for body in form.bodies:
                 _clean(body, changes)
         _drop_operands(node, form, changes)
+
+
+def _only_look(node: Node, changes: Changes) -> None:
+    """Leave of a write that nothing reads what it may raise: that there is no such place."""
+    x, key, *_ = node.args
+    with node.graph.inserting_before(node):
+        look = node.graph.call_function(operator.getitem, (x, key))
+    look.meta["raises"] = True
+    look.inherit_origin(node)
+    changes.note("replaced", "unread write", node, look)
+    node.graph.erase_node(node)
 
 
 def _shrink(node: Node, form: Form, changes: Changes) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._tracing import current_tracer
 from weft.errors import NotDifferentiable, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._arguments import map_aggregate, map_copy
@@ -25,7 +26,8 @@ from weft.ops._families import spread_call
 from weft.ops._op import TABLE
 from weft.transform._builder import Builder, Value
 from weft.transform._calls import op_call
-from weft.transform._tape import Tape
+from weft.transform._split import _SYMBOLIC
+from weft.transform._tape import Tape, Tapes
 
 
 class Unbatchable(Exception):
@@ -74,11 +76,29 @@ class TapeRows:
         self.value, self.parts, self.late = value, parts, late
 
 
+class TapesRows:
+    """A tape that one of several branches has left, the same for all examples: `layouts` has that of each branch."""
+
+    __slots__ = ("layouts", "value")
+
+    def __init__(self, value: Any, layouts: tuple[Any, ...]) -> None:
+        self.value, self.layouts = value, layouts
+
+
+class Chosen:
+    """A tape of each of several branches, where examples take different ones."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: tuple[Any, ...]) -> None:
+        self.entries = entries
+
+
 def is_plain(entry: Any) -> bool:
     """Whether a value is the same for all examples."""
     if isinstance(entry, tuple):
         return all(map(is_plain, entry))
-    return not isinstance(entry, (Rows, TapeRows))
+    return not isinstance(entry, (Rows, TapeRows, TapesRows, Chosen))
 
 
 def kind_dtype(type_: Any) -> np.dtype[Any]:
@@ -174,10 +194,13 @@ class Batch:
             return Value(scratch, node, entry.type)
 
         values = [_mapped(entry, stand_in) for entry in arguments]
+        token = current_tracer.set(_Draws(scratch))
         try:
             result = spread_call(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
         except (NotDifferentiable, UnknownShape, TypeError):  # what only arrays can answer
             return NotImplemented
+        finally:
+            current_tracer.reset(token)
         inner.run(scratch.graph.nodes)
         return _mapped(result, lambda part: inner.known[part.node] if isinstance(part, Value) else part)
 
@@ -197,8 +220,8 @@ class Batch:
                 root.constants[path] = value
         else:
             path = node.target
-        first = next(iter(root.nodes))
-        with root.inserting_before(first):
+        first = next((each for each in root.nodes if each.op != "placeholder"), None)
+        with root.inserting_after() if first is None else root.inserting_before(first):
             made = root.create_node("get_attr", path, (), {})
         made._position = node._position
         made._meta = dict(node._meta) if node._meta is not None else {}
@@ -216,7 +239,7 @@ class Batch:
         made._position = node._position
         made._meta = dict(node._meta) if node._meta is not None else {}
         self.known[node] = made
-        made._meta["type"] = type_ = self.retyped(made._meta.get("type"))
+        made._meta["type"] = type_ = self.retyped(made._meta.get("type"), made)
         if isinstance(type_, Spec):
             build.bind_sizes(made, type_)
         for body in made.bodies:
@@ -229,8 +252,14 @@ class Batch:
         """An argument of a node with what stands for its nodes: Rows, or Values where all examples have the same."""
         return _mapped(argument, lambda part: self.entry(part) if isinstance(part, Node) else part)
 
+    def held(self, argument: Any) -> Any:
+        """An argument of a node with what stands for its nodes, as it is known."""
+        if isinstance(argument, Node):
+            return self.known[argument]
+        return tuple(map(self.held, argument)) if type(argument) is tuple else argument
+
     def entry(self, node: Node) -> Any:
-        """What stands for a node."""
+        """What stands for a node, as rules take it."""
         found = self.known[node]
         return found if not is_plain(found) else self.builder.value(found)
 
@@ -265,7 +294,11 @@ class Batch:
             value = Value(self.builder, self.builder.argument(value), value.type)
         wanted = type_.shape if isinstance(type_, Spec) else ()
         if type_ is not None and not same_shape(value.shape, (self.size, *wanted)):
-            raise AssertionError(f"{name}: batched to {value.shape}, examples have {wanted}, there are {self.size}")
+            if not _may_be(value.shape, (self.size, *wanted)):
+                raise AssertionError(f"{name}: batched to {value.shape}, examples have {wanted}, there are {self.size}")
+            # The example's shape was known by values, which a mask in a graph no longer shows.
+            value = Value(value.builder, value.node, Spec((self.size, *wanted), value.dtype))
+            value.node.meta["type"] = value.type
         if type_ is not None and value.dtype != kind_dtype(type_):
             value = self.call("astype", value, kind_dtype(type_))
         return Rows(value, type_)
@@ -276,23 +309,36 @@ class Batch:
         """The type of a node's value for one example, in terms of the sizes there are now."""
         return self.retyped(node.meta.get("type"))
 
-    def retyped(self, type_: Any) -> Any:
-        """A type of the graph that is batched, in terms of the sizes there are now."""
+    def retyped(self, type_: Any, node: Node | None = None) -> Any:
+        """A type of the graph that is batched, in terms of the sizes there are now; `node` has sizes that are gone."""
         if isinstance(type_, Spec):
             if not any(isinstance(d, Dim) for d in type_.shape):
                 return type_
-            return Spec(tuple(self.dim(d) for d in type_.shape), type_.dtype)
+            return Spec(tuple(self.dim(d, node, axis) for axis, d in enumerate(type_.shape)), type_.dtype)
         if isinstance(type_, Tape):
-            return Tape(tuple(self.retyped(part) for part in type_.types))
+            return Tape(tuple(self.retyped(part) for part in type_.types), type_.places)
+        if isinstance(type_, Tapes):
+            return Tapes(tuple(self.retyped(part) for part in type_.types))
         if isinstance(type_, (tuple, list)):
-            return type(type_)(self.retyped(part) for part in type_)
+            parts = [self.retyped(part) for part in type_]
+            return type(type_)(*parts) if hasattr(type_, "_fields") else type(type_)(parts)
         return type_
 
-    def dim(self, dim: Any) -> Any:
+    def dim(self, dim: Any, node: Node | None = None, axis: int = 0) -> Any:
         """A size of the graph that is batched, as one that there is now."""
         if not isinstance(dim, Dim):
             return dim
-        return dim.build(self._leaf, lambda function, operands: function(*operands))
+        if node is not None and any(self._is_gone(atom) for atom in dim.atoms()):
+            fresh = self.builder.sizes.size(node.name, dim.hint, ("size", node, axis))
+            if dim.atom is not None:
+                self.atoms[dim.atom] = fresh
+            return fresh
+        return dim.build(self._leaf, lambda function, operands: _SYMBOLIC.get(function, function)(*operands))
+
+    def _is_gone(self, atom: Any) -> bool:
+        if atom in self.atoms or atom.source is None:
+            return False
+        return atom.source[1] not in self.known and atom.source[1].graph not in self.builder.around()
 
     def _leaf(self, atom: Any) -> Any:
         found = self.atoms.get(atom)
@@ -317,9 +363,19 @@ class Batch:
     def _retype_body(self, graph: Graph) -> None:
         for node in graph.nodes:
             if node._meta is not None and "type" in node._meta:
-                node._meta["type"] = self.retyped(node._meta["type"])
+                node._meta["type"] = self.retyped(node._meta["type"], node)
             for inner in node.bodies:
                 self._retype_body(inner)
+
+
+class _Draws:
+    """Takes up the draws of a body that is recorded: those of no recorded value would be made at once otherwise."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def create_proxy(self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.builder.call(target, *args, **kwargs)
 
 
 def reads_by_key(node: Node) -> bool:
@@ -354,6 +410,12 @@ def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
     return function(value)
 
 
+def _may_be(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether two shapes can be one: only sizes that are both known tell that they are not."""
+    pairs = zip(shape, wanted, strict=False)
+    return len(shape) == len(wanted) and all(isinstance(a, Dim) or isinstance(b, Dim) or a == b for a, b in pairs)
+
+
 class Result:
     """What `batched` gives: for each leaf of the graph's output a value and whether it has one row for each example."""
 
@@ -365,46 +427,46 @@ def batched(graph: Graph, builder: Builder, arguments: Sequence[Any], along: Seq
     """Write the graph of one example, for `size` examples, into the graph of a builder.
 
     `arguments` are Values for the placeholders, those that `along` tells with a row for each example, and the rest as
-    all examples have them. Where something in the graph cannot be batched, the examples run one after the other.
+    all examples have them. `writes` of the result has for each array of the caller's that the graph writes into its
+    placeholder, the new value, and whether that has rows.
     """
-    from weft.transform._batch_rows import each_row
-
-    places = graph.find_nodes(op="placeholder")
     known: dict[Node, Any] = {}
-    for place, value, rows in zip(places, arguments, along, strict=True):
-        if rows:
-            known[place] = Rows(value, place.meta.get("type"))
-        else:
-            known[place] = builder.argument(value) if not isinstance(value, Node) else value
+    for place, value, rows in zip(graph.find_nodes(op="placeholder"), arguments, along, strict=True):
+        known[place] = Rows(value, place.meta.get("type")) if rows else builder.argument(value)
     output = graph.output_node()
-    batch = Batch(builder, size, dict(known))
     leaves, tree = pytree.flatten(output.args[0])
     writes = list(output.kwargs.get("writes", ()))
-    mark = builder.region.mark()
-    try:
-        batch.run(graph.nodes)
-        entries = [batch.known[leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
-        written = [batch.known[value] for _, value in writes]
-    except Unbatchable:
-        builder.region.go_back(mark)
-        batch = Batch(builder, size, dict(known))
-        parts = [*leaves, *(value for _, value in writes)]
-        nodes = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
-        found = each_row(batch, nodes, parts)
-        entries, written = list(found[: len(leaves)]), list(found[len(leaves) :])
-    for (target, value), entry in zip(writes, written, strict=True):
-        if not is_plain(entry) and is_plain(known.get(target)):
+    found = batch_nodes(builder, graph.nodes, known, [*leaves, *(value for _, value in writes)], size)
+    for (target, value), (_, rows) in zip(writes, found[len(leaves) :], strict=True):
+        if rows and is_plain(known.get(target)):
             _refuse_write(value, target)
-    pairs = [(_as_value(builder, entry), not is_plain(entry)) for entry in entries]
-    stored = [
-        (target, _as_value(builder, entry), not is_plain(entry))
-        for (target, _), entry in zip(writes, written, strict=True)
-    ]
-    return Result(pairs, tree, stored)
+    stored = [(target, *each) for (target, _), each in zip(writes, found[len(leaves) :], strict=True)]
+    return Result(found[: len(leaves)], tree, stored)
 
 
-def _as_value(builder: Builder, entry: Any) -> Any:
-    return entry.value if isinstance(entry, (Rows, TapeRows)) else builder.value(entry)
+def batch_nodes(
+    builder: Builder, nodes: Iterable[Node], known: dict[Node, Any], results: Sequence[Any], size: Any
+) -> list[tuple[Any, bool]]:
+    """Write nodes of one example for all; for each result its value, and whether that has a row for each example.
+
+    `known` tells what stands for the inputs: Rows, or a node where all examples have the same. Where something cannot
+    be batched, the examples run one after the other.
+    """
+    from weft.transform._batch_bodies import take_back
+    from weft.transform._batch_rows import each_row
+
+    nodes = [node for node in nodes if node.op not in ("placeholder", "output")]
+    batch = Batch(builder, size, dict(known))
+    mark = builder.mark()
+    try:
+        batch.run(nodes)
+        entries = [batch.known[each] if isinstance(each, Node) else each for each in results]
+        if any(isinstance(each, tuple) or (not is_plain(each) and not isinstance(each, Rows)) for each in entries):
+            raise Unbatchable("a result of no known type")
+    except Unbatchable:
+        take_back(builder, mark)
+        entries = each_row(Batch(builder, size, dict(known)), nodes, list(results))
+    return [(e.value if isinstance(e, Rows) else builder.value(e), isinstance(e, Rows)) for e in entries]
 
 
 def _refuse_write(node: Node, target: Node) -> None:

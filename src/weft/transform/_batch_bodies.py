@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.graph import Node
+from weft.graph import Graph, Node
 from weft.transform._builder import Builder
+
+
+def body_of(builder: Builder) -> Builder:
+    """A builder for a body of a node of the builder's graph."""
+    return Builder(Graph(), builder.sizes, builder)
+
+
+def take_back(builder: Builder, mark: Node) -> None:
+    """Erase the nodes written after a mark; inputs and constants stay."""
+    for node in reversed(builder.since(mark)):
+        if node.op not in ("get_attr", "placeholder"):
+            builder.graph.erase_node(node)
+    known = builder.region.sizes
+    builder.region.sizes = {key: node for key, node in known.items() if not getattr(node, "_erased", False)}
 
 
 def close_all(bodies: Sequence[Builder], own: Sequence[Sequence[Node]], results: Sequence[Any]) -> list[Any]:

@@ -17,9 +17,10 @@ from weft.graph._effects import is_impure
 from weft.graph._looping import before_end, trip_count
 from weft.ops import Op, Spec
 from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain
+from weft.transform._batch_layouts import from_layout, joined, laid, layout_of, type_in
 from weft.transform._builder import Value
 from weft.transform._calls import op_call
-from weft.transform._tape import EMPTY, Tape, record
+from weft.transform._tape import record
 
 
 def draws(node: Node) -> bool:
@@ -62,8 +63,10 @@ def may_raise(batch: Batch, node: Node, varies: bool) -> bool:
         return not varies  # where it varies its body is looked at
     if op.domain is None:
         return op.name not in _SAFE_OPS
-    if not varies and _of_numbers(node) and (node.target in _DIVIDE or getattr(math, op.name, None) is node.target):
-        return True
+    if not varies and _of_numbers(node):
+        by_number = isinstance(arguments[-1], (int, float)) and arguments[-1] != 0
+        if getattr(math, op.name, None) is node.target or (node.target in _DIVIDE and not by_number):
+            return True
     if op.name == "pow" and _integers(node.meta.get("type")):
         return not (isinstance(arguments[1], int) and arguments[1] >= 0)
     return False
@@ -95,8 +98,7 @@ def _item(batch: Batch, node: Node) -> Any:
             return TapeRows(Value(batch.builder, made, type_), whole.parts, whole.late)
         type_, layout = tape.type.types[key - 1], whole.parts[key - 1]
         made = batch.builder.create(operator.getitem, (tape, key), {}, type_, node.name)
-        value = Value(batch.builder, made, type_)
-        return from_layout(value, layout, batch.type_of(node))
+        return from_layout(batch.builder.wrap(made, type_), layout, batch.type_of(node))
     if isinstance(whole, tuple) and isinstance(key, int):
         return whole[key]
     if isinstance(source, (tuple, list)) and isinstance(key, int):
@@ -108,67 +110,20 @@ def _item(batch: Batch, node: Node) -> Any:
     return NotImplemented
 
 
-def layout_of(entry: Any) -> Any:
-    """How an entry lies: False where all examples have the same, True for Rows; of a tape and of tuples in parts."""
-    if isinstance(entry, tuple) and not is_plain(entry):
-        return tuple(map(layout_of, entry))
-    if isinstance(entry, TapeRows):
-        return ("tape", entry.parts, entry.late)
-    return isinstance(entry, Rows)
-
-
-def from_layout(value: Any, layout: Any, type_: Any) -> Any:
-    """The entry of a value that lies so."""
-    if isinstance(layout, tuple) and layout and layout[0] == "tape":
-        return TapeRows(value, layout[1], layout[2])
-    if isinstance(layout, tuple):
-        kinds = type_ if isinstance(type_, (tuple, list)) else (None,) * len(layout)
-        return tuple(from_layout(*each) for each in zip(value, layout, kinds, strict=True))
-    if layout:
-        return Rows(value, type_)
-    return value.node if isinstance(value, Value) else value
-
-
 def _record(batch: Batch, node: Node) -> Any:
     tape, *values = node.args
-    onto = batch.known[tape] if isinstance(tape, Node) else tape
-    entries = [batch.known[value] if isinstance(value, Node) else value for value in values]
-    parts = tuple(map(layout_of, entries))
-    late = False
+    onto = batch.held(tape)
+    entries = [batch.held(value) for value in values]
+    parts, late = tuple(map(layout_of, entries)), None
     if isinstance(onto, TapeRows):
         # What is recorded lies as the tape does, so that all its links are alike.
-        parts = tuple(_joined(a, b) for a, b in zip(onto.parts, parts, strict=True))
-        late = bool(onto.late)
-        onto = onto.value
-    given, types = [], []
-    for entry, part, type_ in zip(entries, parts, batch.type_of(node).types, strict=True):
-        if part is True:
-            value = batch.front(batch.builder.value(entry) if is_plain(entry) else entry)
-            given.append(value)
-            types.append(value.type)
-        elif isinstance(entry, TapeRows):
-            given.append(entry.value)
-            types.append(entry.value.type)
-        else:
-            given.append(entry)
-            types.append(type_)
-    type_ = Tape(tuple(types))
+        parts = tuple(map(joined, onto.parts, parts)) if onto.parts else parts
+        onto, late = onto.value, onto.late
+    example = batch.type_of(node)
+    given = [laid(batch, *each) for each in zip(entries, parts, example.types, strict=True)]
+    type_ = type_in(batch, ("tape", parts, late), example)
     made = batch.builder.create(record, (onto, *given), {}, type_, "tape")
     return TapeRows(Value(batch.builder, made, type_), parts, late)
-
-
-def _joined(a: Any, b: Any) -> Any:
-    """The layout that holds what two hold."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        if a and a[0] == "tape":
-            return ("tape", tuple(map(_joined, a[1], b[1])), a[2] or b[2])
-        return tuple(map(_joined, a, b))
-    if isinstance(a, tuple):
-        return a
-    return b if isinstance(b, tuple) else a or b
-
-
-joined_layouts = _joined
 
 
 def _attribute(batch: Batch, node: Node) -> Any:
@@ -298,5 +253,3 @@ SPECIAL: dict[Any, Callable[[Batch, Node], Any]] = {
     **{kind: _cast(kind) for kind in (bool, int, float, complex)},
     **{kind: _cast(kind) for kind in {np.dtype(code).type for code in "?bhilqBHILQefdFD"}},
 }
-
-__all__ = ["EMPTY", "SPECIAL", "draws", "from_layout", "joined_layouts", "layout_of", "may_raise", "turns"]

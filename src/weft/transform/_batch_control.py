@@ -15,12 +15,12 @@ from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.ops import Spec
 from weft.ops._op import TABLE
-from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain, kind_dtype
-from weft.transform._batch_bodies import close_all
-from weft.transform._batch_calls import from_layout, joined_layouts, layout_of, turns
-from weft.transform._batch_rows import refused
+from weft.transform._batch import Batch, Chosen, Rows, TapeRows, TapesRows, Unbatchable, is_plain
+from weft.transform._batch_bodies import body_of, close_all, take_back
+from weft.transform._batch_calls import turns
+from weft.transform._batch_layouts import as_rows, from_layout, joined, laid, layout_of, named_layout, side, type_in
 from weft.transform._builder import Builder, Value
-from weft.transform._tape import Tape
+from weft.transform._tape import Tape, Tapes
 
 _ANY = TABLE["any"]
 
@@ -33,73 +33,17 @@ def batch_control(batch: Batch, node: Node) -> Any:
         raise Unbatchable("control flow of values of no known type", node)
     if batch.mask is not None:
         return rule(batch, node)
-    mark = batch.builder.region.mark()
+    mark = batch.builder.mark()
     held = dict(batch.known)
     try:
         return rule(batch, node)
     except Unbatchable:
-        batch.builder.region.go_back(mark)
+        take_back(batch.builder, mark)
         batch.known = held
-    try:
-        return batch.row_by_row(node)
-    except Unbatchable as error:
-        if any(isinstance(held.get(each), TapeRows) for each in node.all_input_nodes) or _has_tape(node):
-            raise refused(
-                node,
-                f"examples take different ways through a loop that is differentiated, and {error}",
-                "differentiate the batched function instead: grad of vmap rather than vmap of grad",
-            ) from None
-        raise
+    return batch.row_by_row(node)
 
 
-def _has_tape(node: Node) -> bool:
-    type_ = node.meta.get("type")
-    return isinstance(type_, (tuple, list)) and any(isinstance(part, Tape) for part in type_)
-
-
-# Entries across bodies
-
-
-def _given(batch: Batch, argument: Any) -> Any:
-    """The entry of an argument of a node, a constant as it is."""
-    return batch.known[argument] if isinstance(argument, Node) else argument
-
-
-def as_rows(batch: Batch, entry: Any, type_: Any) -> Any:
-    """An entry with a row for each example; of a tape, itself."""
-    if isinstance(entry, (Rows, TapeRows)):
-        return entry
-    if isinstance(type_, Tape):
-        raise Unbatchable("a tape that only some examples have")
-    value = batch.front(batch.builder.value(entry))
-    dtype = kind_dtype(type_) if type_ is not None else value.dtype
-    return Rows(value if value.dtype == dtype else batch.call("astype", value, dtype), type_)
-
-
-def _lay(batch: Batch, entry: Any, layout: Any, type_: Any) -> Any:
-    """An entry in a layout, as what a node takes or gives."""
-    if isinstance(layout, tuple) and layout and layout[0] == "tape":
-        return entry.value if isinstance(entry, TapeRows) else entry
-    if isinstance(layout, tuple):
-        parts = entry if isinstance(entry, tuple) else batch.builder.value(entry)
-        kinds = type_ if isinstance(type_, (tuple, list)) else (None,) * len(layout)
-        return tuple(_lay(batch, *each) for each in zip(parts, layout, kinds, strict=True))
-    if not layout:
-        return entry
-    return as_rows(batch, entry, type_).value
-
-
-def _type_in(batch: Batch, layout: Any, type_: Any, value: Any = None) -> Any:
-    """The type of a value of a layout, of which one example has this type."""
-    if isinstance(layout, tuple) and layout and layout[0] == "tape":
-        parts = zip(layout[1], type_.types, strict=True)
-        return Tape(tuple(_type_in(batch, part, each) for part, each in parts))
-    if isinstance(layout, tuple):
-        return tuple(_type_in(batch, *each) for each in zip(layout, type_, strict=True))
-    if not layout:
-        return type_
-    shape = type_.shape if isinstance(type_, Spec) else ()
-    return Spec((batch.size, *shape), kind_dtype(type_))
+# Bodies
 
 
 class Body:
@@ -107,7 +51,7 @@ class Body:
 
     def __init__(self, batch: Batch, graph: Graph, mask: Value | None) -> None:
         self.outer, self.graph = batch, graph
-        self.builder: Builder = batch.builder.body()
+        self.builder: Builder = body_of(batch.builder)
         inner_mask = None if mask is None else self.builder.value(mask.node)
         self.batch = Batch(self.builder, batch.size, {}, inner_mask)
         self.places = graph.find_nodes(op="placeholder")
@@ -116,7 +60,7 @@ class Body:
     def own_input(self, name: str, layout: Any, type_: Any, place: Node | None) -> Any:
         """An input of the body's own, in place of one of the graph's; its entry."""
         node = self.builder.region.placeholder(name)
-        node.meta["type"] = _type_in(self.outer, layout, type_)
+        node.meta["type"] = type_in(self.outer, layout, type_)
         self.own.append(node)
         entry = from_layout(self.builder.value(node), layout, type_) if layout is not False else node
         if place is not None:
@@ -135,6 +79,10 @@ class Body:
             return Rows(self.builder.value(entry.value.node), entry.type)
         if isinstance(entry, TapeRows):
             return TapeRows(self.builder.value(entry.value.node), entry.parts, entry.late)
+        if isinstance(entry, TapesRows):
+            return TapesRows(self.builder.value(entry.value.node), entry.layouts)
+        if isinstance(entry, Chosen):
+            return Chosen(tuple(map(self.inside, entry.entries)))
         if isinstance(entry, tuple):
             return tuple(map(self.inside, entry))
         return self.builder.region.lift(entry) if isinstance(entry, Node) else entry
@@ -147,7 +95,7 @@ class Body:
             if output.meta.get("type") is None and output.is_impure():
                 return None
             return self.batch.known[output]
-        return tuple(_given(self.batch, part) for part in output)
+        return tuple(self.batch.held(part) for part in output)
 
     @property
     def raised(self) -> Any:
@@ -159,11 +107,11 @@ class Body:
 
 def _cond(batch: Batch, node: Node) -> Any:
     pred, true, false, *operands = node.args
-    entry = _given(batch, pred)
+    entry = batch.held(pred)
     if is_plain(entry):
         return _branches(batch, node, (entry,), [true, false], operands, lambda bodies: tuple(bodies))
     truth = _truth(batch, entry)
-    return _both(batch, node, [(false, batch.call("logical_not", truth)), (true, truth)], operands)
+    return _both(batch, node, [(true, truth), (false, batch.call("logical_not", truth))], operands)
 
 
 def _truth(batch: Batch, entry: Rows) -> Value:
@@ -173,7 +121,7 @@ def _truth(batch: Batch, entry: Rows) -> Value:
 
 def _switch(batch: Batch, node: Node) -> Any:
     index, graphs, *operands = node.args
-    entry = _given(batch, index)
+    entry = batch.held(index)
     if is_plain(entry):
         return _branches(batch, node, (entry,), list(graphs), operands, lambda bodies: (list(bodies),))
     chosen = batch.call("clip", entry.value, 0, len(graphs) - 1)
@@ -184,19 +132,15 @@ def _branches(
     batch: Batch, node: Node, head: tuple[Any, ...], graphs: list[Graph], operands: Sequence[Any], laid_out: Any
 ) -> Any:
     """One way for all examples: the same node, its bodies batched."""
-    entries = [_given(batch, operand) for operand in operands]
+    entries = [batch.held(operand) for operand in operands]
     bodies, results = [], []
-    for graph in graphs:
+    for number, graph in enumerate(graphs):
         body = Body(batch, graph, batch.mask)
-        body.from_outside(body.places, entries)
+        body.from_outside(body.places, [side(entry, number) for entry in entries])
         bodies.append(body)
         results.append(body.run())
     type_ = batch.type_of(node)
-    layouts = None
-    for result in results:
-        if result is not None:
-            found = _layouts(result)
-            layouts = found if layouts is None else _merge(layouts, found)
+    layouts = _common(results, type_)
     given = [
         body.raised if result is None else _lay_all(body.batch, result, layouts, type_)
         for body, result in zip(bodies, results, strict=True)
@@ -210,25 +154,45 @@ def _branches(
     return _read(batch, made, layouts, types, type_)
 
 
+def _common(results: list[Any], type_: Any) -> Any:
+    """The layouts of the results of a choice; None where it only raises."""
+    found = [None if result is None else _layouts(result) for result in results]
+    layouts: Any = None
+    for each in found:
+        if each is not None:
+            layouts = each if layouts is None else _merge(layouts, each, type_)
+    if layouts is None or not isinstance(type_, (tuple, list)):
+        return layouts
+    return tuple(
+        ("tapes", tuple(False if each is None else each[k] for each in found))
+        if isinstance(kind, Tapes) and any(each is not None and each[k] is not False for each in found)
+        else layout
+        for k, (layout, kind) in enumerate(zip(layouts, type_, strict=True))
+    )
+
+
 def _layouts(result: Any) -> Any:
     return tuple(map(layout_of, result)) if isinstance(result, tuple) else layout_of(result)
 
 
-def _merge(a: Any, b: Any) -> Any:
-    return joined_layouts(a, b)
+def _merge(a: Any, b: Any, type_: Any = None) -> Any:
+    if not isinstance(type_, (tuple, list)):
+        return joined(a, b)
+    kinds = zip(a, b, type_, strict=True)
+    return tuple(False if isinstance(kind, Tapes) else joined(x, y) for x, y, kind in kinds)
 
 
 def _lay_all(batch: Batch, result: Any, layouts: Any, type_: Any) -> Any:
     if isinstance(result, tuple):
         kinds = type_ if isinstance(type_, (tuple, list)) else (None,) * len(result)
-        return tuple(_lay(batch, *each) for each in zip(result, layouts, kinds, strict=True))
-    return _lay(batch, result, layouts, type_)
+        return tuple(laid(batch, *each) for each in zip(result, layouts, kinds, strict=True))
+    return laid(batch, result, layouts, type_)
 
 
 def _types_in(batch: Batch, layouts: Any, type_: Any) -> Any:
     if isinstance(type_, (tuple, list)):
-        return tuple(_type_in(batch, *each) for each in zip(layouts, type_, strict=True))
-    return _type_in(batch, layouts, type_)
+        return tuple(type_in(batch, *each) for each in zip(layouts, type_, strict=True))
+    return type_in(batch, layouts, type_)
 
 
 def _read(batch: Batch, made: Node, layouts: Any, types: Any, type_: Any) -> Any:
@@ -243,16 +207,30 @@ def _read(batch: Batch, made: Node, layouts: Any, types: Any, type_: Any) -> Any
 
 def _both(batch: Batch, node: Node, branches: list[tuple[Graph, Value]], operands: Sequence[Any]) -> Any:
     """Each branch, for the examples that take it; the results put together."""
-    entries = [_given(batch, operand) for operand in operands]
+    entries = [batch.held(operand) for operand in operands]
     type_ = batch.type_of(node)
-    total: Any = None
-    for graph, taken in branches:
+    results = []
+    for number, (graph, taken) in enumerate(branches):
         mask = taken if batch.mask is None else batch.call("logical_and", taken, batch.mask)
-        inner = Batch(batch.builder, batch.size, dict(zip(graph.find_nodes(op="placeholder"), entries, strict=True)), mask)
+        given = [side(entry, number) for entry in entries]
+        inner = Batch(
+            batch.builder, batch.size, dict(zip(graph.find_nodes(op="placeholder"), given, strict=True)), mask
+        )
         inner.run(graph.nodes)
         output = graph.output_node().args[0]
-        result = inner.known[output] if isinstance(output, Node) else tuple(_given(inner, part) for part in output)
-        total = result if total is None else select(batch, taken, result, total, type_)
+        results.append(inner.known[output] if isinstance(output, Node) else tuple(inner.held(p) for p in output))
+    if isinstance(type_, (tuple, list)) and all(isinstance(result, tuple) for result in results):
+        return tuple(_chosen(batch, branches, [result[k] for result in results], kind) for k, kind in enumerate(type_))
+    return _chosen(batch, branches, results, type_)
+
+
+def _chosen(batch: Batch, branches: list[tuple[Graph, Value]], results: list[Any], type_: Any) -> Any:
+    """One result of several branches."""
+    if isinstance(type_, Tapes):
+        return Chosen(tuple(results))
+    total = results[-1]
+    for (_, taken), result in zip(branches[-2::-1], results[-2::-1], strict=True):
+        total = select(batch, taken, result, total, type_)
     return total
 
 
@@ -282,13 +260,13 @@ def select(batch: Batch, taken: Value, new: Any, old: Any, type_: Any) -> Any:
 
 
 def _starts(batch: Batch, init: Sequence[Any]) -> list[Any]:
-    return [_given(batch, value) for value in init]
+    return [batch.held(value) for value in init]
 
 
 def _for(batch: Batch, node: Node) -> Any:
     lower, upper, graph, init, *operands = node.args
-    bounds = [_given(batch, each) for each in (lower, upper, node.kwargs.get("step", 1))]
-    entries = [_given(batch, operand) for operand in operands]
+    bounds = [batch.held(each) for each in (lower, upper, node.kwargs.get("step", 1))]
+    entries = [batch.held(operand) for operand in operands]
     starts = _starts(batch, init)
     if all(map(is_plain, bounds)):
         return _even(batch, node, graph, bounds, starts, entries)
@@ -339,7 +317,7 @@ def _uneven(batch: Batch, node: Node, graph: Graph, bounds: list[Any], starts: l
     if batch.mask is not None:
         count = batch.call("where", batch.mask, count, 0)
     most = batch.call("max", batch.call("concat", [count, batch.call("zeros", (1,), count.dtype)]))
-    late = _reads_late(starts, entries)
+    late = _reads_late(starts, entries, batch.type_of(node))
     first = batch.front(lower)
     stride = batch.front(step) if isinstance(step, Rows) else step
     type_ = batch.type_of(node)
@@ -383,14 +361,18 @@ def _uneven(batch: Batch, node: Node, graph: Graph, bounds: list[Any], starts: l
 
 def _turned(layout: Any, late: bool) -> Any:
     """The layout of a tape whose turns are uneven."""
-    if isinstance(layout, tuple) and layout and layout[0] == "tape":
+    if named_layout(layout, "tape"):
         return ("tape", layout[1], layout[2] if layout[2] is not None else late)
     return layout
 
 
-def _reads_late(starts: list[Any], entries: list[Any]) -> bool:
+def _reads_late(starts: list[Any], entries: list[Any], types: Any) -> bool:
     """Whether a loop reads a tape whose turns begin together: read from its end, they end together."""
-    return any(isinstance(each, TapeRows) and each.late is False for each in (*starts, *entries))
+    lates = {start.late for start in starts if isinstance(start, TapeRows)}
+    others = any(isinstance(each, (TapeRows, TapesRows, Chosen)) for each in entries)
+    if others or len(lates) > 1 or None in lates or any(isinstance(t, Tape) and t.places is not None for t in types):
+        raise Unbatchable("tapes of uneven loops that lie differently")
+    return lates == {False}
 
 
 def _unchanged(graph: Graph, counters: int, count: int) -> set[int]:
@@ -406,7 +388,7 @@ def _kept(body: Body, active: Value, result: tuple[Any, ...], layouts: Any, type
     found = []
     for place, new, layout, kind in zip(places, result, layouts, type_, strict=True):
         old = body.batch.known[place]
-        if isinstance(layout, tuple) and layout and layout[0] == "tape":
+        if named_layout(layout, "tape"):
             found.append(new)
         else:
             found.append(select(body.batch, active, new, old, kind))
@@ -415,7 +397,7 @@ def _kept(body: Body, active: Value, result: tuple[Any, ...], layouts: Any, type
 
 def _while(batch: Batch, node: Node) -> Any:
     decide, graph, init, *operands = node.args
-    entries = [_given(batch, operand) for operand in operands]
+    entries = [batch.held(operand) for operand in operands]
     starts = _starts(batch, init)
     type_ = batch.type_of(node)
     layouts = _started(starts, type_)
@@ -450,17 +432,17 @@ def _going(batch: Batch, graph: Graph, values: Sequence[Any], mask: Value | None
     inner = Batch(batch.builder, batch.size, dict(zip(places, values, strict=True)), mask)
     inner.run(graph.nodes)
     output = graph.output_node().args[0]
-    entry = _given(inner, output[0] if isinstance(output, tuple) else output)
+    entry = inner.held(output[0] if isinstance(output, tuple) else output)
     truth = _truth(batch, entry if isinstance(entry, Rows) else Rows(batch.front(batch.builder.value(entry))))
     return truth if mask is None else batch.call("logical_and", truth, mask)  # type: ignore[no-any-return]  # a Value
 
 
-def _uneven_while(
-    batch: Batch, node: Node, layouts: tuple[Any, ...], starts: list[Any], entries: list[Any]
-) -> Any:
+def _uneven_while(batch: Batch, node: Node, layouts: tuple[Any, ...], starts: list[Any], entries: list[Any]) -> Any:
     """A turn for all as long as any example goes on. Which do is carried along."""
     decide, graph = node.args[:2]
     type_ = batch.type_of(node)
+    if any(isinstance(start, TapeRows) for start in starts):
+        raise Unbatchable("a tape that a loop of uneven turns reads", node)
     same = _unchanged(graph, 0, len(starts))
     layouts = tuple(
         _turned(layout, False) if k in same or isinstance(kind, Tape) else True
@@ -486,7 +468,7 @@ def _uneven_while(
     kept = _kept(body, mask, result, layouts, type_, 0)
     after = _going(body.batch, decide, [*kept, *inside], mask)
     given = (after, *_lay_all(body.batch, kept, layouts, type_))
-    test = batch.builder.body()
+    test = body_of(batch.builder)
     own = []
     types = (active.type, *_types_in(batch, layouts, type_))
     for name, each in zip(("active", *(place.name for place in body.places)), types, strict=False):
@@ -501,4 +483,3 @@ def _uneven_while(
         from_layout(batch.builder.item(made, k + 1, types[k + 1]), layout, kind)
         for k, (layout, kind) in enumerate(zip(layouts, type_, strict=True))
     )
-

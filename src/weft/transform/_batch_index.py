@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import ShapeError
 from weft.ops import Op, Spec
 from weft.ops._keys import indexed_shape, items
 from weft.transform._batch import Batch, Rows, Unbatchable, _mapped
@@ -127,7 +128,9 @@ def _getitem(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
         # Indices that something separates put their dimensions in front of all others.
         ahead = _index_dims(batch, key) if key.advanced and not key.together else 0
         return _move(batch, made, ahead, 1, 0) if ahead else made
-    made = batch.builder.call(op, x.value if isinstance(x, Rows) else x, _lifted(batch, parts, key, isinstance(x, Rows)))
+    made = batch.builder.call(
+        op, x.value if isinstance(x, Rows) else x, _lifted(batch, parts, key, isinstance(x, Rows))
+    )
     first = key.in_front(batch, x.shape) if key.together else 0
     if isinstance(x, Rows):
         return _move(batch, made, 1, key.ndim, first + 1)
@@ -177,14 +180,18 @@ def _write(batch: Batch, op: Op, x: Any, key_: Any, value: Any, build: Any) -> A
     value = _written(batch, value, shape)
     if not any(isinstance(part, Rows) for part in parts):
         ahead = _index_dims(batch, key) if key.advanced and not key.together else 0
-        if ahead and isinstance(value, Rows):
-            return NotImplemented
-        if ahead and rank(value) > len(shape) - ahead:
-            return NotImplemented
-        return build((slice(None), *parts), batch.aligned(value, len(shape)))
+        fitted = batch.aligned(value, len(shape))
+        if ahead and (isinstance(value, Rows) or rank(value) > len(shape) - ahead):
+            fitted = _move(batch, batch.call("broadcast_to", fitted, (batch.size, *shape)), 0, 1, ahead)
+        try:
+            return build((slice(None), *parts), fitted)
+        except ShapeError:
+            if key.masks:  # whose elements no longer show in a graph
+                return NotImplemented
+            raise
     lifted = _lifted(batch, parts, key, True)
     first = key.in_front(batch, x) if key.together else 0
-    if not first or not key.ndim:
+    if not first or not key.ndim or (rank(value) == 0 and not isinstance(value, Rows)):
         return build(lifted, batch.aligned(value, len(shape)))
     whole = batch.call("broadcast_to", batch.aligned(value, len(shape)), (batch.size, *shape))
     return build(lifted, _move(batch, whole, first + 1, key.ndim, 1))
@@ -238,9 +245,6 @@ def _place_at(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     if not varies((value, key)):
         parts = Key(batch, key).guarded(batch)
         return batch.builder.call(op, value, tuple(parts), type_.shape).node
-    shape = _part_shape(batch, type_.shape, key)
-    if rank(value) < len(shape):
-        return NotImplemented
     value = Rows(batch.front(value))
     whole = (batch.size, *type_.shape)
     return _write(batch, op, type_.shape, key, value, lambda k, v: batch.builder.call(op, v, k, whole))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from weft.ops import Op
 from weft.transform._batch import Batch, Rows
 from weft.transform._batch_rules import invoke, position, rank, rule
@@ -27,8 +29,12 @@ def _matrices(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
 
 @rule("cofactor_along")
 def _paired(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
-    ndim = max(map(rank, args))
-    return invoke(batch, op, [batch.aligned(each, ndim) for each in args])
+    return invoke(batch, op, [batch.front(each) for each in args]) if rank(args[0]) == rank(args[1]) else NotImplemented
+
+
+@rule("refuse_nonzero")
+def _refuse_nonzero(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
+    return invoke(batch, op, [args[0].value, args[1]]).node  # of all examples together, and the same for all
 
 
 @rule("matmul")
@@ -168,7 +174,7 @@ def _standardized(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
         return NotImplemented
     order = _kept_first(x.ndim, start, stop)
     made = invoke(batch, op, [batch.call("permute_dims", x.value, order), 0, stop - start + 1, *rest])
-    return (batch.call("permute_dims", made[0], _inverse(order)), *made[1:])
+    return tuple(batch.call("permute_dims", each, _inverse(order)) for each in made)
 
 
 @rule("sum_products")
@@ -178,7 +184,8 @@ def _summed(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
         return NotImplemented
     order = _kept_first(rank(x1), start, stop)
     moved = [batch.call("permute_dims", batch.front(x), order) for x in (x1, x2)]
-    return invoke(batch, op, [*moved, 0, stop - start + 1])
+    made = invoke(batch, op, [*moved, 0, stop - start + 1])
+    return batch.call("reshape", made, (batch.size, *type_.shape))
 
 
 @rule("standardize_input")
@@ -187,9 +194,8 @@ def _standardize_input(batch: Batch, op: Op, args: Sequence[Any], type_: Any) ->
     if start < 0 or stop < start:
         return NotImplemented
     order = _kept_first(rank(g), start, stop)
-    g, y = (batch.call("permute_dims", batch.front(x), order) for x in (g, y))
-    small = [batch.front(x) for x in (g_mean, g_variance, variance)]
-    made = invoke(batch, op, [g, small[0], small[1], y, small[2], 0, stop - start + 1, *rest])
+    moved = [batch.call("permute_dims", batch.front(x), order) for x in (g, g_mean, g_variance, y, variance)]
+    made = invoke(batch, op, [*moved, 0, stop - start + 1, *rest])
     return batch.call("permute_dims", made, _inverse(order))
 
 
@@ -222,6 +228,15 @@ def _searched(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     return invoke(batch, op, [x1, x2.value, side, sorter])
 
 
+@rule("pad")
+def _padded(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
+    x, widths, mode, fill = args
+    if not isinstance(x, Rows) or isinstance(fill, Rows) or rank(fill) or isinstance(widths, dict):
+        return NotImplemented
+    pairs = tuple((int(before), int(after)) for before, after in np.broadcast_to(np.asarray(widths), (x.ndim, 2)))
+    return invoke(batch, op, [x.value, ((0, 0), *pairs), mode, fill])
+
+
 # Random numbers: one draw for each example
 
 
@@ -234,7 +249,7 @@ def _drawn(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     return invoke(batch, op, values)
 
 
-@rule("bernoulli", "poisson", "standard_gamma", "beta")
+@rule("bernoulli", "poisson", "standard_gamma", "beta", "uniform", "normal", "gumbel", "exponential", "gamma")
 def _drawn_by(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     if isinstance(args[position(op, "generator")], Value):
         return NotImplemented

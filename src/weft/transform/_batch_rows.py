@@ -5,16 +5,18 @@ Right for whatever runs for one example, as long as all examples give results of
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import CaptureError
 from weft.graph import Node
-from weft.graph._control import fori_loop
+from weft.graph._control import fori_loop, scan
 from weft.ops import Spec
 from weft.ops._dim import Dim
 from weft.ops._op import TABLE
 from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain, kind_dtype
+from weft.transform._batch_bodies import body_of, close_all
 from weft.transform._builder import Builder, Value
 
 _NUMBERS = (bool, int, float, complex)
@@ -36,9 +38,12 @@ def row_of(builder: Builder, entry: Any, row: Any) -> Any:
 
 
 def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
-    """Run nodes for each example in turn; entries for `result`: a node, or a list of nodes and constants."""
+    """Run nodes for each example in turn; entries for `result`: a node, or a list of nodes and constants.
+
+    The list is that of the whole function: what then cannot be held for all examples is refused.
+    """
     outer = batch.builder
-    inner = outer.body()
+    inner = body_of(outer)
     row = inner.region.placeholder("row")
     row.meta["type"] = int
     one = Batch(inner, None, {})
@@ -52,10 +57,17 @@ def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
         with inner.at(node):
             one.known[node] = one._attribute(node) if node.op == "get_attr" else one.copy(node)
     leaves: list[Value] = []
-    shaped = [_collected(one, batch, part, inside, leaves) for part in parts]
-    made = _loop(batch, inner, row, leaves)
+    whole = isinstance(result, list)
+    try:
+        shaped = [_collected(one, batch, part, inside, leaves, whole) for part in parts]
+    except Unbatchable as error:
+        if not whole or error.node is None:
+            raise
+        raise refused(error.node, str(error), "let the function return arrays or numbers of one size") from None
+    unknown = any(leaf.type is None for leaf in leaves)
+    made = (_scan if unknown else _loop)(batch, inner, row, leaves)
     found = [_filled(outer, each, made) for each in shaped]
-    return found if isinstance(result, list) else found[0]
+    return found if whole else found[0]
 
 
 class _Leaf:
@@ -65,7 +77,7 @@ class _Leaf:
         self.index, self.type = index, type_
 
 
-def _collected(one: Batch, batch: Batch, part: Any, inside: set[Node], leaves: list[Value]) -> Any:
+def _collected(one: Batch, batch: Batch, part: Any, inside: set[Node], leaves: list[Value], whole: bool) -> Any:
     """The structure of a result, its arrays among the leaves."""
     if not isinstance(part, Node):
         return part
@@ -73,7 +85,7 @@ def _collected(one: Batch, batch: Batch, part: Any, inside: set[Node], leaves: l
         return _Known(batch.known[part])
     if part not in inside and isinstance(batch.known[part], Rows):
         return _Known(batch.known[part])
-    return _typed(one.builder, one.builder.value(one.known[part]), part, leaves)
+    return _typed(one.builder, one.builder.value(one.known[part]), part, leaves, whole)
 
 
 class _Known:
@@ -83,18 +95,18 @@ class _Known:
         self.entry = entry
 
 
-def _typed(inner: Builder, value: Any, node: Node, leaves: list[Value]) -> Any:
+def _typed(inner: Builder, value: Any, node: Node, leaves: list[Value], whole: bool) -> Any:
     if isinstance(value, tuple):
-        return tuple(_typed(inner, each, node, leaves) for each in value)
+        return tuple(_typed(inner, each, node, leaves, whole) for each in value)
     if not isinstance(value, Value):
         return value
     type_ = value.type
-    if type_ is None and not node.users:
-        return None
-    if not isinstance(type_, Spec) and type_ not in _NUMBERS:
-        raise Unbatchable(f"a value of type {getattr(type_, '__name__', type_)}", node)
+    if type_ is None and not whole and not node.users:
+        return None  # it was called for what it does
+    if not isinstance(type_, Spec) and type_ not in _NUMBERS and not (type_ is None and whole):
+        raise Unbatchable(f"it is {'of no known type' if type_ is None else getattr(type_, '__name__', type_)}", node)
     if any(_within(inner, dim) for dim in value.shape):
-        raise refused(node, "its size differs between examples", "give all examples results of one size, or use a mask")
+        raise Unbatchable("its size differs between examples", node)
     leaves.append(value)
     return _Leaf(len(leaves) - 1, type_)
 
@@ -103,7 +115,8 @@ def _within(inner: Builder, dim: Any) -> bool:
     """Whether a size is known inside the loop only."""
     if not isinstance(dim, Dim):
         return False
-    return any(atom.source is not None and atom.source[1].graph is inner.graph for atom in dim.atoms())
+    around = inner.around() - {inner.graph}
+    return any(atom.source is None or atom.source[1].graph not in around for atom in dim.atoms())
 
 
 def refused(node: Node, why: str, help: str) -> CaptureError:
@@ -116,8 +129,6 @@ def refused(node: Node, why: str, help: str) -> CaptureError:
 
 def _loop(batch: Batch, inner: Builder, row: Node, leaves: list[Value]) -> list[Any]:
     """Write the loop; its results."""
-    from weft.transform._batch_bodies import close_all
-
     outer = batch.builder
     starts, own, results = [], [row], []
     for leaf in leaves:
@@ -134,9 +145,25 @@ def _loop(batch: Batch, inner: Builder, row: Node, leaves: list[Value]) -> list[
     return [outer.item(node, k, type_) for k, type_ in enumerate(types)]
 
 
+def _scan(batch: Batch, inner: Builder, row: Node, leaves: list[Value]) -> list[Any]:
+    """The same for results of which only running can tell what they are: they are stacked as they come."""
+    outer = batch.builder
+    operands = close_all([inner], [[row]], [((), tuple(leaves))])
+    numbers = batch.call("arange", batch.size)
+    node = outer.create(scan, (inner.graph, (), (numbers,), *operands), {}, None)
+    stacked = outer.create(operator.getitem, (node, 1), {}, None)
+    found = []
+    for k, leaf in enumerate(leaves):
+        type_ = None if leaf.type is None else Spec((batch.size, *leaf.shape), kind_dtype(leaf.type))
+        found.append(Value(outer, outer.create(operator.getitem, (stacked, k), {}, type_), type_))
+    return found
+
+
 def _filled(builder: Builder, shaped: Any, made: list[Any]) -> Any:
     if isinstance(shaped, tuple):
         return tuple(_filled(builder, part, made) for part in shaped)
     if isinstance(shaped, _Known):
         return shaped.entry
-    return Rows(made[shaped.index], shaped.type) if isinstance(shaped, _Leaf) else shaped
+    if not isinstance(shaped, _Leaf):
+        return shaped
+    return Rows(made[shaped.index], Spec((), object) if shaped.type is None else shaped.type)

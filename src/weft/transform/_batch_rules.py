@@ -24,7 +24,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str, static: bool = True) -> Callable[[Rule], Rule]:
-    """Declare how ops are batched. With `static` only arrays may differ between examples; else the rule looks itself."""
+    """Declare how ops are batched. With `static` only arrays may differ between examples, else the rule looks."""
 
     def declare(function: Rule) -> Rule:
         for name in names:
@@ -123,7 +123,7 @@ def _strong_dtype(entry: Any) -> Any:
 
 rule(
     *("clip", "nan_to_num", "astype", "stop_gradient", "softplus", "hardtanh", "leaky_relu_slope", "leaky_relu"),
-    *("gelu", "gelu_slope", "isclose", "divmod", "modf", "frexp", "class_indices", "refuse_nonzero"),
+    *("gelu", "gelu_slope", "isclose", "divmod", "modf", "frexp", "class_indices"),
 )(pointwise)
 
 
@@ -221,7 +221,16 @@ def _reduceat(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     return NotImplemented if isinstance(args[1], Rows) else _along(batch, op, args, type_)
 
 
-@rule("linear_recurrence", "softmax_input", "log_softmax_input")
+@rule("softmax_input", "log_softmax_input")
+def _both(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
+    """Two arrays of one shape, along an axis."""
+    g, y, axis = args
+    if not known_axis(axis) or rank(y) == 0:
+        return NotImplemented
+    return invoke(batch, op, [batch.front(g), batch.front(y), shifted(axis, rank(y))])
+
+
+@rule("linear_recurrence")
 def _together(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     """Two arrays that broadcast, along an axis of the result."""
     first, second, *rest = args

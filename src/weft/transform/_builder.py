@@ -16,12 +16,12 @@ import numpy as np
 from weft import pytree
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._region import Region
-from weft.capture._sizes import SizeNodes, rename
+from weft.capture._sizes import SizeNodes
 from weft.graph import Graph, Node
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim, Sizes, unknown_sizes
+from weft.ops._dim import Dim, Sizes, same_shape, unknown_sizes
 from weft.ops._methods import Methods
-from weft.ops._op import TABLE, op_of
+from weft.ops._op import TABLE
 from weft.transform._tape import EMPTY, Tape, Tapes
 
 
@@ -78,7 +78,8 @@ class Builder(SizeNodes):
         self.graph = graph
         self.position: Any = None
         self.integers: dict[Node, Any] = {}
-        self.whole: dict[tuple[Any, ...], Node] = {}  # constant arrays of one number that were made already
+        self.equal: set[frozenset[Any]] = set()  # pairs of sizes that ops have required to be one
+        self.seen = 0  # of the assumptions on sizes
 
     # Values
 
@@ -107,7 +108,10 @@ class Builder(SizeNodes):
         for user in node.users:
             if user.target is operator.getitem and user.args == (node, index) and user.graph is self.graph:
                 return self.wrap(user, type_)
-        return self.wrap(self.create(operator.getitem, (node, index), {}, type_), type_)
+        made = self.create(operator.getitem, (node, index), {}, type_)
+        if isinstance(type_, Spec):
+            self.bind_sizes(made, type_)
+        return self.wrap(made, type_)
 
     def argument(self, value: Any) -> Any:
         """What a value is as an argument of a node."""
@@ -138,7 +142,8 @@ class Builder(SizeNodes):
         root = self.root.graph
         name = f"_array{len(root.constants)}"
         root.constants[name] = array
-        with root.inserting_before(next(node for node in root.nodes if node.op != "placeholder")):
+        first_call = next((node for node in root.nodes if node.op != "placeholder"), None)
+        with root.inserting_after() if first_call is None else root.inserting_before(first_call):
             node = root.create_node("get_attr", name, (), {})
         node._meta = {"type": Spec(array.shape, array.dtype)}
         return self.region.lift(node)
@@ -161,8 +166,8 @@ class Builder(SizeNodes):
         arguments = op.bind(args, kwargs)
         names = op.__signature__.parameters
         rules = [
-            self.abstract(value) if name in op.arrays else self.structural(value)
-            for name, value in zip(names, arguments, strict=True)
+            self._counted(value) if name in _COUNTS else self.abstract(value) if is_array else self.structural(value)
+            for name, value, is_array in zip(names, arguments, op.takes_arrays, strict=True)
         ]
         type_ = self.inferred(op, rules)
         node = self.create(_operator(op, args, kwargs), args, kwargs, type_)
@@ -215,8 +220,63 @@ class Builder(SizeNodes):
         """An integer as an expression of sizes."""
         known = self.integers.get(node)
         if known is None:
-            known = self.integers[node] = self.sizes.value(node.name, None, ("node", node))
+            known = self._size_of(node)
+            if known is None:
+                known = self.sizes.value(node.name, None, ("node", node))
+            self.integers[node] = known
         return known
+
+    def _size_of(self, node: Node) -> Any:
+        """The expression that a node computes, where it computes a size; None otherwise."""
+        if node.op != "call_function" or node.kwargs:
+            return None
+        if node.target is operator.getitem and isinstance(node.args[0], Node) and node.args[0].target is getattr:
+            spec = node.args[0].args[0].meta.get("type")
+            return spec.shape[node.args[1]] if node.args[0].args[1] == "shape" and isinstance(spec, Spec) else None
+        if node.target not in _INTEGER_ARITHMETIC or node.meta.get("type") is not int:
+            return None
+        operands = [self.integer_of(each) if isinstance(each, Node) else each for each in node.args]
+        if any(isinstance(each, Dim) and each.hint is None for each in operands):
+            return None  # nothing is gained
+        return node.target(*operands)
+
+    def parameters(self, op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a call as a derivative rule is given them: sizes of arrays are expressions, as in shapes."""
+        names = op.__signature__.parameters
+        return tuple(
+            self.value(argument) if takes and name not in _COUNTS else self._sized(self.value(argument))
+            for argument, takes, name in zip(arguments, op.takes_arrays, names, strict=True)
+        )
+
+    def _counted(self, value: Any) -> Any:
+        """What a shape rule is given for an array, or the number that is a size."""
+        if isinstance(value, Value) and value.type is int:
+            return self.integer_of(value.node)
+        if isinstance(value, (tuple, list)):
+            return type(value)([self._counted(part) for part in value])
+        return self.abstract(value)
+
+    def _sized(self, value: Any) -> Any:
+        if isinstance(value, Value):
+            if value.type is not int:
+                return value
+            size = self.integer_of(value.node)
+            return value if isinstance(size, Dim) and size.hint is None else size
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            return type(value)([self._sized(part) for part in value])
+        if isinstance(value, slice):
+            return slice(self._sized(value.start), self._sized(value.stop), self._sized(value.step))
+        return value
+
+    def size_node(self, dim: Any, name: str | None = None) -> Any:
+        made = super().size_node(dim, name)
+        if isinstance(made, Node):
+            self.integers.setdefault(made, dim)
+        return made
+
+    def number(self, function: Any, left: Any, right: Any) -> Any:
+        """Arithmetic with sizes that gives no integer: `n / 2`."""
+        return Value(self, self.create(function, (left, right), {}, float), float)
 
     @contextmanager
     def at(self, node: Node) -> Iterator[None]:
@@ -226,6 +286,20 @@ class Builder(SizeNodes):
             yield
         finally:
             self.position = before
+
+    def same(self, shape: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+        """Whether two shapes are one: by proof, or since an op of the program would have failed if they were not."""
+        if same_shape(shape, other):
+            return True
+        if len(shape) != len(other):
+            return False
+        assumed = self.sizes.assumed
+        for guard in assumed[self.seen :]:
+            if guard.relation == "==" and guard.outcome:
+                self.equal.add(frozenset((_key(guard.left), _key(guard.right))))
+        self.seen = len(assumed)
+        pairs = zip(shape, other, strict=True)
+        return all(same_shape((a,), (b,)) or frozenset((_key(a), _key(b))) in self.equal for a, b in pairs)
 
     def mark(self) -> Node:
         """The node after which the next one will stand, for `since`."""
@@ -258,6 +332,9 @@ class Builder(SizeNodes):
         return found
 
 
+_COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a number that decides sizes
+_INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.neg})
+
 _OPERATORS = {
     TABLE[name]: getattr(operator, function)
     for name, function in {
@@ -275,10 +352,5 @@ def _operator(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _OPERATORS[op] if any(isinstance(a, Value) and isinstance(a.type, Spec) for a in args) else op
 
 
-def named(value: Any, name: str) -> Any:
-    """The value, its node renamed."""
-    rename(value.node, name)
-    return value
-
-
-__all__ = ["Builder", "Value", "named", "op_of"]
+def _key(size: Any) -> Any:
+    return size.key if isinstance(size, Dim) else size

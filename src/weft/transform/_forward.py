@@ -15,7 +15,7 @@ from typing import Any
 from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.ops import Op, Spec
-from weft.ops._dim import same_shape
+from weft.ops._dim import same_shape, traced_sizes
 from weft.ops._families import spread_call
 from weft.ops._op import TABLE
 from weft.transform._activity import activity, continuous
@@ -52,7 +52,7 @@ class Pushforward:
                 with graph.inserting_before(node), self.builder.at(node):
                     push_control(self, node)
                 continue
-            with graph.inserting_before(node.next), self.builder.at(node):
+            with graph.inserting_before(_last_item(node).next), self.builder.at(node), traced_sizes(self.builder):
                 found = self._call(node)
             if found is not None:
                 self.tangents[node] = found
@@ -125,7 +125,7 @@ class Pushforward:
     # Ops
 
     def _op(self, node: Node, op: Op, arguments: tuple[Any, ...]) -> Any:
-        values = self.builder.value(arguments)
+        values = self.builder.parameters(op, arguments)
         if op.composite:
             return self._composite(op, values)
         varied = [
@@ -155,7 +155,7 @@ class Pushforward:
         for position, rule in zip(op.positions, op.vjp, strict=True):
             if not isinstance(rule, NotDifferentiable):
                 given[position] = self.filled(arguments[position], values[position])
-        return self._whole(_caller(op)(*given), type_)
+        return self._whole(_retyped(_caller(op)(*given), type_), type_)
 
     def _part(self, op: Op, which: int, position: int, result: Any, tangent: Any, values: Any) -> Any:
         """What one argument adds to the tangent of the result."""
@@ -196,8 +196,11 @@ class Pushforward:
         mark = self.builder.mark()
         result = _caller(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
         self.run(self.builder.since(mark))
+        return self._of_result(result)
+
+    def _of_result(self, result: Any) -> Any:
         if isinstance(result, (tuple, list)):
-            found = [self.tangents.get(each.node) if isinstance(each, Value) else None for each in result]
+            found = [self._of_result(each) for each in result]
             return found if any(each is not None for each in found) else None
         return self.tangents.get(result.node) if isinstance(result, Value) else None
 
@@ -219,6 +222,27 @@ class Pushforward:
 
 
 _caller = cache(spread_call)
+
+
+def _retyped(tangent: Any, type_: Any) -> Any:
+    """The result of the same call on tangents: of the same shape, also where only running tells it."""
+    if isinstance(tangent, (tuple, list)):
+        return [_retyped(part, each) for part, each in zip(tangent, type_, strict=True)]
+    if isinstance(tangent, Value) and isinstance(type_, Spec) and len(tangent.shape) == len(type_.shape):
+        tangent.type = tangent.node.meta["type"] = Spec(type_.shape, tangent.dtype)
+    return tangent
+
+
+def _last_item(node: Node) -> Node:
+    """The last of the nodes that take the results of a node apart, brought to stand right after it."""
+    last = node
+    if isinstance(node.meta.get("type"), (tuple, list)):
+        for user in list(node.users):
+            if user.target is operator.getitem and user.graph is node.graph:
+                if last.next is not user:
+                    last.append(user)
+                last = _last_item(user)
+    return last
 
 
 def _sum(total: Any, part: Any) -> Any:

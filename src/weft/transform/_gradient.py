@@ -18,6 +18,7 @@ from typing import Any
 from weft.capture._recorder import Recorder
 from weft.graph import Node
 from weft.ops._op import TABLE
+from weft.transform._dependence import tell_independent
 from weft.transform._joint import joint_of
 from weft.transform._leaves import (
     Numbers,
@@ -34,19 +35,22 @@ from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed
 
 
-def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False) -> Any:
+def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: bool = False) -> Any:
     """The gradient of a function that gives one real number, with respect to the arguments at `argnums`.
 
     The function is plain NumPy code, with loops, branches and writes, or code of weft's; arguments are arrays, numbers,
     Tensors and containers of them. A sequence of `argnums` gives a tuple of gradients. With `has_aux` the function
-    returns a pair, and so does its gradient: the gradient of the first part, and the second part as it is.
+    returns a pair, and so does its gradient: the gradient of the first part, and the second part as it is. Where the
+    result does not depend on an argument, a warning says why, and the gradient is zeros; `strict` makes it an error.
+    What the function writes into its arguments is not seen outside.
     """
-    return Transformed(function, functools.partial(_grad, _numbers("grad", argnums), has_aux, False), "grad")
+    record = functools.partial(_grad, "grad", _numbers("grad", argnums), has_aux, strict)
+    return Transformed(function, record, "grad")
 
 
-def value_and_grad(function: Any, argnums: Numbers = 0, has_aux: bool = False) -> Any:
+def value_and_grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: bool = False) -> Any:
     """The value of a function and its gradient, as a pair: see `grad`."""
-    record = functools.partial(_grad, _numbers("value_and_grad", argnums), has_aux, True)
+    record = functools.partial(_grad, "value_and_grad", _numbers("value_and_grad", argnums), has_aux, strict)
     return Transformed(function, record, "value_and_grad")
 
 
@@ -56,12 +60,15 @@ def _numbers(name: str, argnums: Any) -> Any:
     return argnums
 
 
-def _grad(argnums: Any, has_aux: bool, value: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any) -> Any:
-    wanted = chosen_leaves("grad", args, argnums)
+def _grad(
+    name: str, argnums: Any, has_aux: bool, strict: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
+) -> Any:
+    wanted = chosen_leaves(name, args, argnums)
     section = Section(recorder, function, args, kwargs)
     places = must_vary(section, wanted)
     result = _number(recorder, section, has_aux)
     joint = joint_of(section, [result], active_from(section, places), places)
+    tell_independent(name, joint.missing, [result], strict)
     for seed in joint.seeds:
         if seed is not None:
             with section.graph.inserting_before(seed):
@@ -76,7 +83,7 @@ def _grad(argnums: Any, has_aux: bool, value: bool, recorder: Recorder, function
         for node, each, number in zip(made[count:], joint.gradients, wanted, strict=True)
     ]
     shaped = in_structure(args, argnums, gradients)
-    if value:
+    if name == "value_and_grad":
         return answer, shaped
     return (shaped, answer[1]) if has_aux else shaped
 

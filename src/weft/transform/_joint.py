@@ -7,7 +7,7 @@ gradients of the inputs. Everything before the first gradient among its nodes is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from weft.graph import Graph, Node
@@ -27,6 +27,7 @@ class Joint:
     seeds: list[Node | None]  # the input for the gradient of each result; None where it has none
     gradients: list[Any]  # a Value for each input that was asked for
     fence: Node | None  # the first node of the backward, where everything after it belongs to it
+    missing: list[Node] = field(default_factory=list)  # inputs on which no result depends
 
     @property
     def graph(self) -> Graph:
@@ -65,11 +66,10 @@ def joint_of(section: Section, results: Sequence[Any], active: dict[Node, Any], 
         pull.add(result, Value(builder, seed, seed.meta["type"]))
     fence = next((seed for seed in seeds if seed is not None), None)
     pull.run(nodes)
-    gradients = []
-    for place in wanted:
-        found = pull.take(place)
-        gradients.append(builder.zeros(place.meta["type"]) if found is None else found)
-    return Joint(builder, list(results), seeds, gradients, fence)
+    found = {place: pull.take(place) for place in wanted}
+    gradients = [builder.zeros(place.meta["type"]) if found[place] is None else found[place] for place in wanted]
+    missing = [place for place in wanted if found[place] is None]
+    return Joint(builder, list(results), seeds, gradients, fence, missing)
 
 
 @dataclass

@@ -19,11 +19,12 @@ from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.ops import Op, Spec
 from weft.ops._families import spread_call
-from weft.ops._dim import Dim, same_shape
+from weft.ops._dim import Dim, same_shape, traced_sizes
 from weft.ops._op import TABLE
 from weft.transform._activity import Active, activity, any_active, of
 from weft.transform._builder import Builder, Value
 from weft.transform._calls import is_cast, op_call, refuse_call, where_of
+from weft.transform._partition_open import open_composite
 from weft.transform._split import bytes_of, cheap
 from weft.transform._tape import EMPTY, Tape, Tapes, record
 
@@ -52,7 +53,7 @@ class Pullback:
             if node.op != "call_function" or node not in self.gradients or node not in self.active:
                 continue
             gradient = self.take(node)
-            with self.builder.at(node):
+            with self.builder.at(node), traced_sizes(self.builder):
                 if node.bodies:
                     pull_control(self, node, gradient)
                 else:
@@ -102,7 +103,7 @@ class Pullback:
     def add_item(self, node: Node, index: int, gradient: Any) -> None:
         """Add to the gradient of one of several results."""
         parts = self.gradients.setdefault(node, [None] * len(node.meta["type"]))
-        parts[index] = gradient if parts[index] is None else parts[index] + gradient
+        parts[index] = _sum(parts[index], gradient)
 
     def add_part(self, node: Node, key: Any, gradient: Any) -> None:
         """Add to the part of an array's gradient that a key selects."""
@@ -131,7 +132,7 @@ class Pullback:
         call = self.builder.call
         if not isinstance(gradient, Value):
             return call(TABLE["full"], wanted.shape, gradient, dtype=wanted.dtype)
-        if not same_shape(gradient.shape, wanted.shape):
+        if not self.builder.same(gradient.shape, wanted.shape):
             gradient = self._reduced(gradient, wanted.shape)
         if gradient.dtype != wanted.dtype:
             if wanted.dtype.kind != "c" and gradient.dtype.kind == "c":
@@ -141,20 +142,21 @@ class Pullback:
         return gradient
 
     def _reduced(self, gradient: Value, shape: tuple[Any, ...]) -> Value:
-        call, got = self.builder.call, gradient.shape
-        if any(isinstance(d, Dim) for d in (*got, *shape)):
-            return call(TABLE["sum_to"], gradient, shape)
-        extra = len(got) - len(shape)
+        """A gradient summed, or repeated, to a shape; sizes that only running can tell decide then."""
+        call, extra = self.builder.call, len(gradient.shape) - len(shape)
         if extra < 0:
             return call(TABLE["broadcast_to"], gradient, shape)
-        axes = (*range(extra), *(i + extra for i, d in enumerate(shape) if d == 1 and got[i + extra] != 1))
-        if axes:
-            gradient = call(TABLE["sum"], gradient, axis=axes)
-            if gradient.shape != shape:
-                gradient = call(TABLE["reshape"], gradient, shape)
-        if gradient.shape != shape:
-            gradient = call(TABLE["broadcast_to"], gradient, shape)
-        return gradient
+        apart = [i + extra for i, d in enumerate(shape) if _is_one(d) and not _is_one(gradient.shape[i + extra])]
+        if extra or apart:
+            gradient = call(TABLE["sum"], gradient, axis=(*range(extra), *apart))
+            if apart:
+                kept = iter(gradient.shape)
+                gradient = call(TABLE["reshape"], gradient, tuple(1 if i + extra in apart else next(kept) for i in range(len(shape))))
+        if self.builder.same(gradient.shape, shape):
+            return gradient
+        if any(isinstance(d, Dim) for d in (*gradient.shape, *shape)):
+            return call(TABLE["sum_to"], gradient, shape)
+        return call(TABLE["broadcast_to"], gradient, shape)
 
     def zeros_like(self, node: Node, index: int) -> Value:
         """A gradient of nothing for one of several results."""
@@ -200,14 +202,15 @@ class Pullback:
             self.add(tape, self.builder.item(gradient.node, 0, gradient.type))
 
     def _op(self, node: Node, op: Op, arguments: tuple[Any, ...], gradient: Any) -> None:
-        values = self.builder.value(arguments)
+        values = self.builder.parameters(op, arguments)
         type_ = node.meta["type"]
         if isinstance(gradient, list):
-            gradient = tuple(
-                self.builder.zeros(each) if part is None else part for part, each in zip(gradient, type_, strict=True)
-            )
+            gradient = self._filled(gradient, type_)
         if op.composite:
-            self._composite(op, values, gradient)
+            if op.draws(node.args, node.kwargs):
+                self._drawing(node, gradient)
+            else:
+                self._composite(op, values, gradient)
             return
         result = self.builder.wrap(node, type_)
         # The last first: of an index_update, what was written before what was there, whose gradient is cleared then.
@@ -230,10 +233,17 @@ class Pullback:
             else:
                 self.add(argument, found)
 
+    def _filled(self, gradient: Any, type_: Any) -> Any:
+        """Gradients of several results, zeros where none has come."""
+        if isinstance(type_, (tuple, list)):
+            parts = gradient if gradient is not None else [None] * len(type_)
+            return tuple(self._filled(part, each) for part, each in zip(parts, type_, strict=True))
+        return self.builder.zeros(type_) if gradient is None else gradient
+
     def _apart(self, part: Value) -> Value:
         """A part of a gradient, copied: the rest of it is cleared next, in place where it can be."""
         if part.shape and part.node.target is operator.getitem:
-            return self.builder.call(TABLE["astype"], part, part.dtype, copy=True)
+            return self.builder.call(TABLE["copy"], part)
         return part
 
     def _composite(self, op: Op, values: Any, gradient: Any) -> None:
@@ -242,9 +252,35 @@ class Pullback:
         result = spread_call(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
         made = self.builder.since(mark)
         self.active.update(activity(made, self.active))
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        given = gradient if isinstance(gradient, (tuple, list)) else (gradient,)
-        for each, part in zip(results, given, strict=True):
-            if isinstance(each, Value):
-                self.add(each.node, part)
+        self._add_each(result, gradient)
         self.run(made)
+
+    def _drawing(self, node: Node, gradient: Any) -> None:
+        """The same for one that draws random numbers: it is opened where it stands, so that it draws them once."""
+        made, result = open_composite(self.builder, node)
+        self.active.update(activity(made, self.active))
+        if isinstance(result, (tuple, list)):
+            self._add_each(result, gradient)
+        else:
+            self.gradients[node] = gradient
+        self.run([*made, node])
+
+    def _add_each(self, result: Any, gradient: Any) -> None:
+        if isinstance(result, (tuple, list)):
+            for each, part in zip(result, gradient, strict=True):
+                self._add_each(each, part)
+        elif isinstance(result, Value):
+            self.add(result.node, gradient)
+
+
+def _sum(known: Any, gradient: Any) -> Any:
+    """Two gradients added up; of several results, each of them."""
+    if known is None or gradient is None:
+        return gradient if known is None else known
+    if isinstance(known, list):
+        return [_sum(a, b) for a, b in zip(known, gradient, strict=True)]
+    return known + gradient
+
+
+def _is_one(size: Any) -> bool:
+    return type(size) is int and size == 1

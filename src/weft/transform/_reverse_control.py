@@ -300,7 +300,7 @@ def _kept(builder: Builder, node: Node) -> Any:
     while place.next.op == "placeholder":
         place = place.next
     with builder.at(node), builder.graph.inserting_before(place.next):
-        return builder.call(TABLE["astype"], Value(builder, node, type_), type_.dtype, copy=True).node
+        return builder.call(TABLE["copy"], Value(builder, node, type_)).node
 
 
 _VIEWS = frozenset({operator.getitem, *(TABLE[name] for name in ("reshape", "permute_dims", "swapaxes", "squeeze"))})

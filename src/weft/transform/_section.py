@@ -30,17 +30,26 @@ class Section:
     """The graph of a call `function(*args, **kwargs)`.
 
     `inputs` are the leaves of the arguments that are arrays or numbers which vary, each with its place in the graph;
-    the graph has no output yet: `leaves` and `tree` are the result, nodes and plain values.
+    the graph has no output yet: `leaves` and `tree` are the result, nodes and plain values. `axes` tells of leaves that
+    are many examples, along an axis: the function is given one of them.
     """
 
-    def __init__(self, recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        axes: Sequence[int | None] | None = None,
+    ) -> None:
         self.recorder = recorder
         self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
         self.given = [_traced(recorder, leaf) for leaf in self.given]
         self.region = region = recorder.enter()
         try:
             self.places: list[Node | None] = []
-            inside = [self._input(leaf) for leaf in self.given]
+            along = [None] * len(self.given) if axes is None else axes
+            inside = [self._input(leaf, axis) for leaf, axis in zip(self.given, along, strict=True)]
             args, kwargs = tree.unflatten(inside)
             try:
                 result = recorder.run(function, args, kwargs)
@@ -54,7 +63,7 @@ class Section:
         self.graph: Graph = region.graph
         self.builder = Builder(self.graph, recorder.sizes, region=region)
 
-    def _input(self, leaf: Any) -> Any:
+    def _input(self, leaf: Any, axis: int | None) -> Any:
         """What the function is given for a leaf: an array of its own, so that what it writes stays inside."""
         recorder, region = self.recorder, self.region
         kind = leaf.spec if isinstance(leaf, Array) else leaf.kind if isinstance(leaf, Scalar) else None
@@ -65,8 +74,11 @@ class Section:
         place = region.placeholder(name)
         self.places.append(place)
         if isinstance(leaf, Array):
-            spec = Spec(leaf.spec.shape, leaf.spec.dtype)
+            shape = [size for at, size in enumerate(leaf.spec.shape) if at != axis]
+            spec = Spec(shape, leaf.spec.dtype)
             place.meta["type"] = spec
+            if not shape and axis is not None and not is_tensor(leaf):
+                return Scalar(recorder, spec.dtype, place)
             buffer = Buffer(spec, name)
             region.make(buffer, place)
             return type(leaf)(recorder, buffer, (), spec)

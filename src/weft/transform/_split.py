@@ -47,7 +47,7 @@ def bytes_of(type_: Any) -> float:
     if isinstance(type_, Spec):
         count = 1.0
         for dim in type_.shape:
-            count *= _estimate(dim)
+            count *= estimate(dim)
         return count * type_.dtype.itemsize + 8
     if isinstance(type_, (Tape, Tapes)):
         return 8.0
@@ -59,7 +59,7 @@ def gradient_type(type_: Any) -> Any:
     return type_ if isinstance(type_, (Spec, Tape, Tapes)) else Spec((), type_)
 
 
-def _estimate(dim: Any) -> float:
+def estimate(dim: Any) -> float:
     """About how large a size is; what a slice of unknown bounds selects counts as half."""
     if not isinstance(dim, Dim):
         return float(dim)
@@ -136,12 +136,19 @@ def copy_nodes(types: Retyped, nodes: Iterable[Node]) -> None:
             types.body(body)
 
 
+def _pair_of(guard: Any) -> Any:
+    """Both sides of a comparison, as something to look up: comparing sizes themselves would be a decision."""
+    return tuple(side.key if isinstance(side, Dim) else side for side in (guard.left, guard.right))
+
+
 def copy_body(body: Graph, outer: Builder) -> Graph:
     """A copy of a body whose types speak of sizes of its own nodes, or of those around it."""
     made = body.clone()
     known: dict[Node, Any] = {}
     _pair(body, made, known)
-    Retyped(outer, known).body(made)
+    types = Retyped(outer, known)
+    types.body(made)
+    types.carry_over()
     return made
 
 
@@ -191,6 +198,24 @@ class Retyped:
             for inner in node.bodies:
                 self.body(inner)
 
+    def carry_over(self) -> None:
+        """Note of the new sizes what ops have required of the old ones: that two are the same."""
+        known = self.sizes.assumed
+        said = {_pair_of(guard) for guard in known}
+        for guard in list(known):
+            sides = (guard.left, guard.right)
+            atoms = [atom for side in sides if isinstance(side, Dim) for atom in side.atoms()]
+            if guard.relation == "==" and guard.outcome and any(atom in self.atoms for atom in atoms):
+                made = guard._replace(left=self._substituted(guard.left), right=self._substituted(guard.right))
+                if _pair_of(made) not in said:
+                    said.add(_pair_of(made))
+                    known.append(made)
+
+    def _substituted(self, dim: Any) -> Any:
+        if not isinstance(dim, Dim):
+            return dim
+        return dim.build(self._leaf, lambda function, operands: _SYMBOLIC.get(function, function)(*operands))
+
     def _dim(self, dim: Any, node: Node | None, axis: int) -> Any:
         if not isinstance(dim, Dim):
             return dim
@@ -201,13 +226,20 @@ class Retyped:
             if dim.atom is not None:
                 self.atoms[dim.atom] = fresh
             return fresh
-        return dim.build(self._leaf, lambda function, operands: _SYMBOLIC.get(function, function)(*operands))
+        return self._substituted(dim)
 
     def _is_gone(self, atom: Any) -> bool:
         if atom in self.atoms:
             return False
-        source = None if atom.source is None else atom.source[1]
+        source = self._source(atom)
         return source is not None and source not in self.known and source.graph not in self.around
+
+    def _source(self, atom: Any) -> Any:
+        """The node that an atom is a size or the value of: of several that have the same value, the one copied."""
+        if atom.source is None:
+            return None
+        node = atom.source[1]
+        return next((each for each in self.sizes.stands_for.get(node, ()) if each in self.known), node)
 
     def _leaf(self, atom: Any) -> Any:
         found = self.atoms.get(atom)
@@ -216,10 +248,11 @@ class Retyped:
         return found
 
     def _moved(self, atom: Any) -> Any:
-        if atom.source is None or atom.source[1] not in self.known:
+        source = self._source(atom)
+        if source is None or source not in self.known:
             return None
-        kind, node, *axis = atom.source
-        now = self.known[node]
+        kind, _, *axis = atom.source
+        now = self.known[source]
         if not isinstance(now, Node):
             return now if kind == "node" else None
         if kind == "node":

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from weft.graph._code import MAKES_TUPLE
+
 EMPTY: tuple[()] = ()
 
 
@@ -46,3 +48,4 @@ def record(tape: Any, *values: Any) -> tuple[Any, ...]:
 
 
 record.__module__ = "weft"
+setattr(record, MAKES_TUPLE, True)

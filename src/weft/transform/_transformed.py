@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from weft._tracing import current_recorder
 from weft.capture._compile import CompiledFunction
 from weft.capture._recorder import Recorder
+from weft.ops import Op
 
 Record = Callable[[Recorder, Any, tuple[Any, ...], dict[str, Any]], Any]
 """Records what a call means: `record(recorder, function, args, kwargs)` gives traced values."""
@@ -23,6 +27,8 @@ class Transformed(CompiledFunction):
         self._record = record
         self._function = function
         self.__name__ = self.__qualname__ = name  # unless the function has one
+        if not _has_parameters(function):
+            self.__signature__ = inspect.signature(lambda *args, **kwargs: None)
         super().__init__(function, "numpy", None)
 
     def _resolve(self) -> None:
@@ -40,6 +46,17 @@ class Transformed(CompiledFunction):
 
     def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._record(recorder, self._function, args, kwargs)
+
+
+def _has_parameters(function: Any) -> bool:
+    """Whether the parameters of a function are all that a call may give, and defaults may be given as well."""
+    if isinstance(function, (np.ufunc, Op)):
+        return False
+    try:
+        inspect.signature(function)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 _made: WeakKeyDictionary[Any, dict[Hashable, Transformed]] = WeakKeyDictionary()

@@ -1,0 +1,71 @@
+"""`sorted`, `list.sort`, `min` and `max` of values that are traced, or ordered by a key that is.
+
+The order is found when the graph runs, by Python's own sort: ties and NaNs come out as in the plain call. What then
+stands at each place is chosen from the values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._iterables import Items
+from weft.capture._opaque import Opaque
+from weft.capture._values import Array, is_traced
+from weft.graph._looping import place_of, sort_order
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_MOST = 64  # values that are put in order one by one
+
+
+def ordered(recorder: Recorder, values: Any, key: Any = None, reverse: Any = False) -> list[Any]:
+    """`sorted(values, key=key, reverse=reverse)` of a known number of values."""
+    rows = _rows(recorder, values, "sorted(...)")
+    keys = _keys(recorder, rows, key)
+    if not is_traced(keys):
+        return [rows[k] for k in sort_order(keys, reverse)]
+    if len(rows) > _MOST:
+        recorder.refuse(f"{len(rows)} values sorted by traced keys, one by one", help=_HELP)
+    return [_row(recorder, rows, k) for k in _placed(recorder, sort_order, keys, reverse, [int] * len(rows))]
+
+
+def extreme(recorder: Recorder, function: Any, values: Any, key: Any, default: dict[str, Any]) -> Any:
+    """`min(values, key=key)`, or `max`."""
+    rows = _rows(recorder, values, f"{function.__name__}(…, key=…)")
+    keys = _keys(recorder, rows, key)
+    if not rows:
+        return function(rows, **default)
+    if not is_traced(keys):
+        return rows[place_of(keys, function is max)]
+    return _row(recorder, rows, _placed(recorder, place_of, keys, function is max, int))
+
+
+_HELP = "use arrays: order = np.argsort(keys, kind='stable'), then values[order]; np.argmin and np.argmax find a place"
+
+
+def _rows(recorder: Recorder, values: Any, what: str) -> list[Any]:
+    grown = recorder.lists.get(values)
+    values = values if grown is None else grown
+    unknown = isinstance(values, Opaque) or (isinstance(values, Items) and values.traced)
+    if unknown and not (isinstance(values, Items) and recorder.can_decide(values.length)):
+        recorder.refuse(f"{what} of traced values of which the number is known only when the graph runs", help=_HELP)
+    return list(recorder.items(values)) if isinstance(values, Array) else list(values)
+
+
+def _keys(recorder: Recorder, rows: list[Any], key: Any) -> list[Any]:
+    return rows if key is None else [recorder.run(key, (row,), {}) for row in rows]
+
+
+def _placed(recorder: Recorder, function: Any, keys: list[Any], flag: Any, type_: Any) -> Any:
+    if not recorder.untyped:
+        return recorder.wrap(recorder.create(function, (keys, flag), {}, type_), type_)
+    found = recorder.opaque(function, (keys, flag), {})
+    return found if type_ is int else [found[k] for k in range(len(keys))]
+
+
+def _row(recorder: Recorder, rows: list[Any], place: Any) -> Any:
+    """The value at a traced place; of `range(n)` that is the place itself."""
+    if all(type(row) is int and row == k for k, row in enumerate(rows)):
+        return place
+    return recorder.run_getitem(rows, place)

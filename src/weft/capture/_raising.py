@@ -1,0 +1,149 @@
+"""Which calls may raise though their arguments are of the right types: by the values they are given.
+
+A compiled program keeps those nodes even where nothing reads what they give, so that it raises what the plain call
+raises. That shapes and dtypes fit was settled when the program was captured, and is guarded.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from weft.graph import Graph, Node
+from weft.graph._control import CONTROL
+from weft.ops import Op, Spec
+
+# Ops that refuse some values of the arrays they are given: singular matrices, indices out of range.
+_OPS = frozenset(
+    {
+        *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_power", "multi_dot", "pinv"),
+        *("polyfit", "solve", "svd", "svdvals", "tensorinv", "tensorsolve", "cond", "matrix_rank"),
+        *("bincount", "choose", "digitize", "embedding", "gather", "histogram", "histogram2d", "histogramdd"),
+        *("index_add", "index_copy", "index_fill", "index_select", "nanargmax", "nanargmin", "put_along_axis"),
+        *("ravel_multi_index", "scatter", "scatter_add", "take", "take_along_axis", "unravel_index"),
+    }
+)
+# Ops that have no answer for no elements.
+_OF_SOME = frozenset({"argmax", "argmin", "max", "min", "ptp"})
+_INDEXING = frozenset({"getitem", "index_update"})
+# Functions of `math` that take every number.
+_TOTAL = frozenset(
+    {
+        *(math.atan, math.atan2, math.asinh, math.copysign, math.degrees, math.erf, math.erfc, math.fabs, math.hypot),
+        *(math.isclose, math.isfinite, math.isinf, math.isnan, math.radians, math.tanh, math.gcd, math.lcm, math.dist),
+    }
+)
+
+
+def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
+    """Whether a call of arguments that fit may raise; `type_` is that of its result."""
+    if isinstance(target, Op):
+        if target.name in _OF_SOME:
+            return _may_be_empty(args[0])
+        return target.name in _OPS or (target.name in _INDEXING and _may_miss(args[0], args[1]))
+    rule = _RULES.get(id(target))
+    return rule is not None and rule(args, type_)
+
+
+def _division(args: tuple[Any, ...], type_: Any) -> bool:
+    # NumPy's numbers are divided by zero with a warning.
+    return isinstance(type_, type) and not (isinstance(args[1], (int, float, complex)) and args[1])
+
+
+def _power(args: tuple[Any, ...], type_: Any) -> bool:
+    return isinstance(type_, type) and not (type_ is int and type(args[1]) is int and args[1] >= 0)
+
+
+def _shift(args: tuple[Any, ...], type_: Any) -> bool:
+    return isinstance(type_, type) and not (type(args[1]) is int and args[1] >= 0)
+
+
+def _to_integer(args: tuple[Any, ...], type_: Any) -> bool:
+    kind = _type(args[0])
+    return kind not in (int, bool) and not (isinstance(kind, Spec) and kind.dtype.kind in "biu")
+
+
+# By id: not every target can be hashed.
+_RULES: dict[int, Callable[[tuple[Any, ...], Any], bool]] = {
+    **{id(f): lambda args, type_: True for f in vars(math).values() if callable(f) and f not in _TOTAL},
+    **dict.fromkeys(map(id, (operator.truediv, operator.floordiv, operator.mod, divmod)), _division),
+    **dict.fromkeys(map(id, (operator.pow, pow)), _power),
+    **dict.fromkeys(map(id, (operator.lshift, operator.rshift)), _shift),
+    **dict.fromkeys(map(id, (int, round, math.floor, math.ceil, math.trunc)), _to_integer),
+    id(operator.getitem): lambda args, type_: _may_miss(args[0], args[1]),
+}
+
+
+def may_not_fit(op: Op, given: Any, type_: Any) -> bool:
+    """Whether only running tells that shapes broadcast: the result then has a size of its own."""
+    if not isinstance(op.eval, np.ufunc) or not isinstance(type_, Spec):
+        return False
+    sizes = {id(dim) for spec in given if isinstance(spec, Spec) for dim in spec.shape}
+    return any(not isinstance(dim, int) and id(dim) not in sizes for dim in type_.shape)
+
+
+def raises(node: Node) -> bool:
+    """Whether a node, or one in its bodies, was found to raise for some values."""
+    if node._meta is not None and "raises" in node._meta:
+        return True
+    return any(raises(part) for body in node.bodies for part in body.nodes)
+
+
+@contextmanager
+def sure(recorder: Any) -> Iterator[None]:
+    """Within, nothing that is recorded may raise, whatever it looks like."""
+    before, recorder.keeps_raising = recorder.keeps_raising, False
+    try:
+        yield
+    finally:
+        recorder.keeps_raising = before
+
+
+def forget(graph: Graph, last: Any = None) -> None:
+    """Let the nodes after one, or all, not be kept for what they may raise: others do the same again."""
+    for node in reversed(graph.nodes):
+        if node is last:
+            return
+        if node._meta is not None:
+            node._meta.pop("raises", None)
+        for body in node.bodies:
+            forget(body)
+
+
+def _type(value: Any) -> Any:
+    return (value._meta or {}).get("type") if isinstance(value, Node) else type(value)
+
+
+def _may_be_empty(array: Any) -> bool:
+    kind = _type(array)
+    return not isinstance(kind, Spec) or not all(isinstance(dim, int) and dim for dim in kind.shape)
+
+
+def _may_miss(value: Any, key: Any) -> bool:
+    """Whether an index may be out of range. A slice never is, and a mask fits or not by its shape."""
+    kind = _type(value)
+    if isinstance(kind, (tuple, list, dict)) or (isinstance(value, Node) and value.target in CONTROL):
+        return False
+    if not isinstance(kind, Spec):
+        return isinstance(value, Node) and value.target is list  # a list of the running graph
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if Ellipsis in [part for part in parts if not isinstance(part, Node)]:
+        place = next(k for k, part in enumerate(parts) if part is Ellipsis)
+        used = sum(part is not None and part is not Ellipsis for part in parts)
+        parts[place : place + 1] = [slice(None)] * (len(kind.shape) - used)
+    sizes = iter(kind.shape)
+    return any(_out_of_range(part, next(sizes, None)) for part in parts if part is not None)
+
+
+def _out_of_range(part: Any, size: Any) -> bool:
+    if isinstance(part, (slice, bool)):
+        return False
+    if isinstance(part, int) and isinstance(size, int):
+        return False  # it is not, or the capture has failed
+    found = _type(part)
+    return not (isinstance(found, Spec) and found.dtype == bool)

@@ -1,0 +1,68 @@
+"""Why a result does not vary with an input: said before zeros are returned for a derivative."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from weft._where import warn_user
+from weft.errors import NotDifferentiable
+from weft.graph import Node
+from weft.transform._activity import activity, any_active, continuous
+from weft.transform._calls import op_call, where_of
+
+
+def tell_independent(name: str, places: list[Node], results: list[Any], strict: bool) -> None:
+    """Warn, or raise where `strict`, that no result varies with one of some inputs, and why."""
+    for place in places:
+        reason = why_independent(place, [result for result in results if isinstance(result, Node)])
+        if reason is None:
+            continue
+        message, where = reason
+        if strict:
+            raise NotDifferentiable(f"{name}: {message}", where=where, help="or leave strict out, and get zeros")
+        warn_user(f"{name}: {message}{f' ({where})' if where else ''}; its derivative is zero")
+
+
+def why_independent(place: Node, results: list[Node]) -> tuple[str, str | None] | None:
+    """What to say, and where in the program it comes from; None where a result does vary with the input."""
+    graph = place.graph
+    active = activity(graph.nodes, {place: True})
+    if any(any_active(active.get(result, False)) for result in results):
+        return None
+    behind = _behind(results)
+    if place not in behind:
+        return f"the result does not depend on {place.name}", None
+    # The last node that varies on the way from the input to a result: what reads it there does not.
+    seen, waiting = {place}, deque([place])
+    while waiting:
+        node = waiting.popleft()
+        for user in node.users:
+            if user not in behind or user in seen:
+                continue
+            seen.add(user)
+            if not any_active(active.get(user, False)):
+                return f"the result depends on {place.name} only through {_said(user)}", where_of(user)
+            waiting.append(user)
+    return f"the result does not depend on {place.name}", None
+
+
+def _behind(results: list[Node]) -> set[Node]:
+    found: set[Node] = set()
+    waiting = list(results)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting.extend(node.all_input_nodes)
+    return found
+
+
+def _said(node: Node) -> str:
+    called = op_call(node)
+    name = called[0].name if called is not None else getattr(node.target, "__name__", str(node.target))
+    if name == "stop_gradient":
+        return "stop_gradient"
+    if not continuous(node.meta.get("type")):
+        return f"{name}, whose result does not vary continuously"
+    return f"{name}, of which only the shape counts"

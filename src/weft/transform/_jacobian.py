@@ -1,0 +1,157 @@
+"""`jacfwd`, `jacrev` and `hessian`: all derivatives of a function's results by its arguments.
+
+>>> import numpy as np, weft
+>>> weft.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+array([[10.,  6.],
+       [ 6.,  0.]])
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from weft import pytree
+from weft.capture._recorder import Recorder
+from weft.capture._values import Array, Scalar
+from weft.transform._jvp import jvp
+from weft.transform._leaves import Numbers, in_structure, several
+from weft.transform._section import is_leaf
+from weft.transform._transformed import Transformed
+from weft.transform._vjp import vjp
+from weft.transform._vmap import record_vmap
+
+
+def jacrev(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """The Jacobian of a function, row by row in reverse mode: cheap where there are fewer results than arguments.
+
+    For each leaf of the result there is, for each leaf of the arguments at `argnums`, an array whose first axes are
+    those of the result and whose last ones are those of the argument. A complex function must be `holomorphic`.
+    """
+    return Transformed(function, functools.partial(_jacrev, argnums, has_aux, holomorphic), "jacrev")
+
+
+def jacfwd(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """The Jacobian of a function, column by column in forward mode: see `jacrev`."""
+    return Transformed(function, functools.partial(_jacfwd, argnums, has_aux, holomorphic), "jacfwd")
+
+
+def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
+    """The second derivatives of a function that gives one number, or of each of its results."""
+    inner = jacrev(function, argnums, has_aux, holomorphic)
+    return jacfwd(inner, argnums, has_aux, holomorphic)
+
+
+def _chosen(args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """A function of the chosen arguments alone, and those."""
+    places = [number % len(args) for number in several(argnums)]
+
+    def call(*chosen: Any) -> Any:
+        given = list(args)
+        for place, value in zip(places, chosen, strict=True):
+            given[place] = value
+        from weft._tracing import current_recorder
+
+        return current_recorder.get().run(function, tuple(given), kwargs)
+
+    return call, tuple(args[place] for place in places)
+
+
+def _jacrev(
+    argnums: Any, has_aux: bool, holomorphic: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
+) -> Any:
+    call, chosen = _chosen(args, argnums, function, kwargs)
+    value, pull, *aux = vjp(call, *chosen, has_aux=has_aux)
+    outputs, tree = pytree.flatten(value, is_leaf=is_leaf)
+    _check_kinds(recorder, "jacrev", outputs, holomorphic)
+    rows = []
+    for k, output in enumerate(outputs):
+        shape, dtype = _shape(output), _dtype(output)
+
+        def one(direction: Any, k: int = k) -> Any:
+            given = [
+                direction if j == k else recorder.numpy.function(np.zeros, (_shape(each), _dtype(each)), {})
+                for j, each in enumerate(outputs)
+            ]
+            return pull(tree.unflatten(given))
+
+        found = record_vmap(0, 0, recorder, one, (_basis(recorder, shape, dtype),), {})
+        leaves = pytree.flatten(found, is_leaf=is_leaf)[0]
+        inputs = pytree.flatten(chosen, is_leaf=is_leaf)[0]
+        rows.append(
+            [
+                _conjugate(recorder, recorder.numpy.function(np.reshape, (leaf, (*shape, *_shape(x))), {}), holomorphic)
+                for leaf, x in zip(leaves, inputs, strict=True)
+            ]
+        )
+    made = tree.unflatten([in_structure(args, argnums, row) for row in rows])
+    return (made, aux[0]) if has_aux else made
+
+
+def _jacfwd(
+    argnums: Any, has_aux: bool, holomorphic: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
+) -> Any:
+    call, chosen = _chosen(args, argnums, function, kwargs)
+    inputs, shape_of_inputs = pytree.flatten(chosen, is_leaf=is_leaf)
+    _check_kinds(recorder, "jacfwd", inputs, holomorphic)
+    columns: list[list[Any]] = []
+    tree: Any = None
+    aux: Any = None
+    for k, x in enumerate(inputs):
+        shape, dtype = _shape(x), _dtype(x)
+
+        def one(direction: Any, k: int = k) -> Any:
+            tangents = shape_of_inputs.unflatten([direction if j == k else None for j in range(len(inputs))])
+            _, along, *rest = jvp(call, chosen, tangents, has_aux=has_aux)
+            return (along, rest[0]) if has_aux else along
+
+        axes = (-1, None) if has_aux else -1
+        found = record_vmap(0, axes if not has_aux else -1, recorder, one, (_basis(recorder, shape, dtype),), {})
+        if has_aux:
+            found, aux = found
+        leaves, tree = pytree.flatten(found, is_leaf=is_leaf)
+        columns.append(
+            [recorder.numpy.function(np.reshape, (leaf, (*_shape(leaf)[:-1], *shape)), {}) for leaf in leaves]
+        )
+    rows = [in_structure(args, argnums, [column[k] for column in columns]) for k in range(len(columns[0]))]
+    made = tree.unflatten(rows)
+    if has_aux:
+        aux = pytree.map(lambda leaf: leaf[..., 0] if isinstance(leaf, Array) else leaf, aux)
+        return made, aux
+    return made
+
+
+def _shape(value: Any) -> tuple[Any, ...]:
+    return tuple(value.shape) if isinstance(value, Array) or isinstance(value, np.ndarray) else ()
+
+
+def _dtype(value: Any) -> np.dtype[Any]:
+    if isinstance(value, Scalar):
+        return np.dtype(value.kind)
+    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+
+
+def _basis(recorder: Recorder, shape: tuple[Any, ...], dtype: Any) -> Any:
+    """All directions in which an array of a shape can vary, one after the other."""
+    count: Any = 1
+    for size in shape:
+        count = count * size
+    made = recorder.numpy.function(np.eye, (count,), {"dtype": dtype})
+    return recorder.numpy.function(np.reshape, (made, (count, *shape)), {})
+
+
+def _conjugate(recorder: Recorder, value: Any, holomorphic: bool) -> Any:
+    """A derivative, of a gradient: the two are conjugates of each other."""
+    return recorder.numpy.function(np.conj, (value,), {}) if holomorphic else value
+
+
+def _check_kinds(recorder: Recorder, name: str, values: Any, holomorphic: bool) -> None:
+    for value in values:
+        kind = _dtype(value).kind
+        if kind != ("c" if holomorphic else "f"):
+            recorder.refuse(
+                f"{name}: {'complex' if holomorphic else 'real'} values are expected, got {_dtype(value)}",
+                help="of a function of complex numbers say holomorphic=True, or take real and imaginary parts apart",
+            )

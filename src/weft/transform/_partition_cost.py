@@ -1,0 +1,197 @@
+"""What a node of a joint graph costs: bytes of what it gives, operations of arithmetic to compute it.
+
+Sizes that only running tells are estimated by their hints, and a loop of an unknown number of turns counts as 16.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from weft.graph import Graph, Node
+from weft.graph._control import cond, fori_loop, scan, switch, while_loop
+from weft.graph._looping import trip_count
+from weft.ops import Spec
+from weft.transform._calls import op_call
+from weft.transform._split import cheap, estimate
+from weft.transform._tape import Tape, Tapes
+
+TURNS = 16  # of a loop of which nobody knows
+
+_VIEWS = frozenset(
+    "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose diagonal".split()
+)
+_POINTWISE = frozenset(
+    "astype stop_gradient clip nan_to_num softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope scale_shift "
+    "tril triu where".split()
+)
+_CREATION = frozenset("zeros ones empty full arange eye tri identity linspace".split())
+_CUBIC = frozenset("det slogdet inv solve pinv cholesky eigh eigvalsh eig eigvals qr svd svdvals matrix_rank".split())
+
+
+def size_of(spec: Spec) -> float:
+    """How many elements an array has, or about how many."""
+    count = 1.0
+    for dim in spec.shape:
+        count *= estimate(dim)
+    return count
+
+
+def memory_of(type_: Any, turns: float = TURNS) -> float:
+    """Bytes of a value; `turns` is how many links a tape has. Numbers of Python's take none."""
+    if isinstance(type_, Spec):
+        return size_of(type_) * type_.dtype.itemsize
+    if isinstance(type_, Tape):
+        return turns * sum(memory_of(part) for part in type_.types)
+    if isinstance(type_, Tapes):
+        return max((memory_of(part, 1) for part in type_.types), default=0.0)
+    return 0.0
+
+
+def turns_of(node: Node) -> float:
+    """How often the body of a control-flow node runs, or about how often."""
+    if node.target is fori_loop:
+        lower, upper, step = node.args[0], node.args[1], node.kwargs.get("step", 1)
+        if all(isinstance(each, int) for each in (lower, upper, step)) and step:
+            return float(len(range(lower, upper, step)))
+        return TURNS
+    return TURNS if node.target in (while_loop, scan) else 1.0
+
+
+def bytes_of_node(node: Node) -> float:
+    """Bytes that a node allocates: none for a view, nor for several values at once, which are counted one by one."""
+    type_ = node.meta.get("type")
+    if isinstance(type_, (Tape, Tapes)) and isinstance(node.args[0] if node.args else None, Node):
+        source: Node = node.args[0]
+        return memory_of(type_, turns_of(source) if source.bodies else TURNS)
+    return memory_of(type_)
+
+
+def base_of(node: Node) -> Node:
+    """The node whose memory a node shows; itself, where that is its own."""
+    while True:
+        called = op_call(node) if node.op == "call_function" and not node.bodies else None
+        if called is None or not _is_view(node, called[0].name, called[1]):
+            return node
+        source = called[1][0]
+        if not isinstance(source, Node) or not isinstance(source.meta.get("type"), Spec):
+            return node
+        node = source
+
+
+def _is_view(node: Node, name: str, arguments: tuple[Any, ...]) -> bool:
+    if name == "getitem":
+        key = arguments[1]
+        parts = key if isinstance(key, tuple) else (key,)
+        return not any(isinstance(part, (list, Node)) or hasattr(part, "dtype") for part in parts)
+    return name in _VIEWS
+
+
+def is_creation(node: Node) -> bool:
+    """Whether a call makes an array of nothing: it is never kept."""
+    if node.op != "call_function" or node.bodies:
+        return False
+    called = op_call(node)
+    return called is not None and called[0].name in _CREATION
+
+
+def is_cheap(node: Node) -> bool:
+    """Whether a call is pointwise work or less: computing it again costs about what reading its result does."""
+    if cheap(node):
+        return True
+    if node.op != "call_function" or node.bodies or node.is_impure():
+        return False
+    called = op_call(node)
+    return called is not None and (called[0].name in _POINTWISE or called[0].name in _CREATION)
+
+
+def is_repeatable(node: Node) -> bool:
+    """Whether a node may run a second time: it draws nothing, has no effect, and all is known of what it calls."""
+    if node.op != "call_function" or node.is_impure():
+        return False
+    if node.bodies:
+        return all(_is_known(each) for body in node.bodies for each in body.nodes)
+    return _is_known(node)
+
+
+def _is_known(node: Node) -> bool:
+    if node.op != "call_function":
+        return node.op in ("placeholder", "output", "get_attr")
+    if node.bodies:
+        return is_repeatable(node)
+    if getattr(node.target, "__module__", None) in ("builtins", "_operator", "math", "operator"):
+        return True
+    return node.target is trip_count or getattr(node.target, "__module__", "").startswith("weft") or bool(op_call(node))
+
+
+def arithmetic(node: Node) -> float:
+    """Operations of arithmetic that a node takes; a multiplication and an addition are two."""
+    if node.op != "call_function":
+        return 0.0
+    if node.bodies:
+        each = [sum(map(arithmetic, body.nodes)) for body in node.bodies]
+        return turns_of(node) * (max(each) if node.target in (cond, switch) else sum(each))
+    called = op_call(node)
+    if called is None or (node.target is operator.getitem and not isinstance(node.meta.get("type"), Spec)):
+        return 0.0
+    op, arguments = called
+    if op.name in _VIEWS or op.name in _CREATION or op.name == "getitem":
+        return 0.0
+    specs = [_spec(argument) for argument in arguments]
+    result = _elements(node.meta.get("type"))
+    if op.name == "matmul" and specs[0] is not None and specs[0].shape:
+        return 2 * result * estimate(specs[0].shape[-1])
+    if op.name == "linear" and specs[1] is not None:
+        return 2 * result * estimate(specs[1].shape[-1])
+    if op.name in ("conv", "conv_bias") and specs[1] is not None:
+        return 2 * result * math.prod(estimate(dim) for dim in specs[1].shape[1:])
+    if op.name in ("conv_input", "conv_weight"):
+        return _convolved(specs, node)
+    if op.name == "contract":
+        return 2 * _all_indices(arguments)
+    if op.name in _CUBIC and specs[0] is not None and specs[0].shape:
+        return size_of(specs[0]) * estimate(specs[0].shape[-1])
+    return max([result, *(size_of(spec) for spec in specs if spec is not None)])
+
+
+def _spec(argument: Any) -> Spec | None:
+    type_ = argument.meta.get("type") if isinstance(argument, Node) else None
+    return type_ if isinstance(type_, Spec) else None
+
+
+def _elements(type_: Any) -> float:
+    if isinstance(type_, Spec):
+        return size_of(type_)
+    return sum(map(_elements, type_)) if isinstance(type_, (tuple, list)) else 1.0
+
+
+def _convolved(specs: list[Spec | None], node: Node) -> float:
+    """The gradients of a convolution: as much as the convolution itself."""
+    shapes = [*(spec for spec in specs if spec is not None), node.meta["type"]]
+    weight = min(shapes, key=size_of)
+    rest = sorted(size_of(spec) for spec in shapes)[1:]
+    return 2 * rest[0] * math.prod(estimate(dim) for dim in weight.shape[1:])
+
+
+def _all_indices(arguments: tuple[Any, ...]) -> float:
+    """How many products a contraction sums: one for each combination of its indices."""
+    equation, operands = arguments[0], arguments[1]
+    sizes: dict[str, float] = {}
+    for letters, operand in zip(equation.partition("->")[0].split(","), operands, strict=True):
+        spec = _spec(operand)
+        if spec is not None:
+            sizes.update((letter, estimate(dim)) for letter, dim in zip(letters, spec.shape, strict=False))
+    return math.prod(sizes.values())
+
+
+def inner_bytes(node: Node) -> float:
+    """The most bytes that a turn of a body has at once, beyond what it is given."""
+    return max((_peak_of_body(body) for body in node.bodies), default=0.0)
+
+
+def _peak_of_body(body: Graph) -> float:
+    from weft.transform._partition_peak import peak_of
+
+    nodes = [node for node in body.nodes if node.op == "call_function"]
+    return peak_of(nodes, [node for node in body.output_node().all_input_nodes], set()).most

@@ -1,0 +1,169 @@
+"""`joint_graph`: a function and its gradient as one graph, before anything runs.
+
+>>> import numpy as np, weft
+>>> joint = weft.joint_graph(lambda x: np.sin(x) * x, weft.spec((3,)))
+>>> print(joint.module.code)
+def forward(self, x, d_mul):
+    sin = weft.sin(x)
+    mul = sin * x
+    mul_1 = d_mul * sin;  sin = None
+    d_sin = d_mul * x;  d_mul = None
+    cos = weft.cos(x);  x = None
+    mul_2 = d_sin * cos;  d_sin = cos = None
+    d_x = mul_1 + mul_2;  mul_1 = mul_2 = None
+    return (mul, d_x)
+<BLANKLINE>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft import pytree
+from weft._module import Module, is_parameter
+from weft.autograd import Tensor
+from weft.capture._captured import capture
+from weft.errors import NotDifferentiable
+from weft.graph import Graph, GraphModule, Inputs, Node
+from weft.transform._activity import activity, continuous
+from weft.transform._bodies import in_front
+from weft.transform._builder import Builder, Value
+from weft.transform._partition_open import open_all
+from weft.transform._reverse import Pullback
+from weft.transform._split import gradient_type
+
+
+class JointGraph:
+    """A function and its gradient as one graph.
+
+    The inputs of `graph` are the arguments, one for each array or number in them, then the gradients of the results;
+    its result is a tuple: the results, then the gradients of all arguments and parameters that vary. Parameters are
+    read by get_attr nodes. `inputs`, `seeds`, `results`, `wanted` and `gradients` are those nodes; a result that is no
+    node stands as it is, and a seed is None where a result has no gradient. `signature` tells how a call of the
+    function becomes the inputs, `tree` how its results are put together.
+    """
+
+    def __init__(self, function: Any, graph: Graph, sizes: Any, results: list[Any], tree: Any) -> None:
+        self.function, self.graph, self.sizes = function, graph, sizes
+        self.results, self.tree = results, tree
+        self.signature: Inputs | None = graph.signature
+        self.inputs: list[Node] = graph.find_nodes(op="placeholder")
+        self.writes: tuple[Any, ...] = ()
+        self.wanted: list[Node] = []
+        self.seeds: list[Node | None] = []
+        self.gradients: list[Node] = []
+
+    @property
+    def module(self) -> GraphModule:
+        """The graph with the parameters and arrays it reads, to be called."""
+        return self.module_of(self.graph)
+
+    def module_of(self, graph: Graph) -> GraphModule:
+        """A part of the graph with what it reads."""
+        root: Any = self.function if isinstance(self.function, Module) else dict(self.graph.constants)
+        return GraphModule(root, graph, "Joint" if graph is self.graph else "Half")
+
+    @property
+    def names(self) -> list[str]:
+        """What the gradients are of: names of arguments and parameters."""
+        return [node.target for node in self.wanted]
+
+    def late_nodes(self) -> list[Node]:
+        """The nodes that depend on the gradients of the results: the backward, and nothing that a forward could do."""
+        reached: set[Node] = {seed for seed in self.seeds if seed is not None}
+        found = []
+        for node in self.graph.nodes:
+            if node.op not in ("placeholder", "output") and not reached.isdisjoint(node.all_input_nodes):
+                reached.add(node)
+                found.append(node)
+        return found
+
+    def partition(self, policy: str = "default", memory_budget: str | float | None = None) -> Any:
+        """A forward and a backward of their own: see `weft.transform._partition.partition`."""
+        from weft.transform._partition import partition
+
+        return partition(self, policy, memory_budget)
+
+    def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # `weft.partition` is the op that NumPy has under this name; of a joint graph it means the other thing.
+        if op.name != "partition" or not args or args[0] is not self:
+            raise TypeError(f"{op.name} takes arrays, got a JointGraph")
+        return self.partition(*args[1:], **kwargs)
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+    def __repr__(self) -> str:
+        count = len(self.graph.nodes)
+        return f"<JointGraph of {_name(self.function)}: {count} nodes, gradients of {', '.join(self.names) or 'nothing'}>"
+
+
+def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> JointGraph:
+    """Capture what a function and its gradient do with arguments of these shapes and dtypes; nothing is computed.
+
+    Arguments are arrays, Tensors, numbers, `weft.spec`s, and containers of them. Gradients are those of all results
+    with respect to all arguments of floating point, and to the parameters that the function reads and that require
+    gradients. `weft.partition` makes a forward and a backward of it.
+
+    >>> import weft
+    >>> weft.joint_graph(weft.nn.Linear(2, 1), weft.spec((5, 2), "float32"))
+    <JointGraph of Linear: 13 nodes, gradients of input, weight, bias>
+    """
+    captured = capture(function, args, kwargs, branches=True, dynamic=False, numbers=True, given_only=True)
+    graph = captured.graph
+    values = {traced.node: value for value, traced in captured.recorder.constants.values()}
+    builder = Builder(graph, captured.recorder.sizes)
+    wanted = [node for node in graph.nodes if _varies(node, values)]
+    open_all(builder, [node for node in activity(graph.nodes, dict.fromkeys(wanted, True)) if node.op == "call_function"])
+    output = graph.output_node()
+    results, tree = pytree.flatten(output.args[0], is_leaf=lambda value: isinstance(value, Node))
+    joint = JointGraph(function, graph, captured.recorder.sizes, results, tree)
+    joint.writes = tuple(output.kwargs.get("writes", ()))
+    joint.wanted = sorted(wanted, key=lambda node: node.op == "get_attr")  # arguments first
+    graph.erase_node(output)
+    graph.signature = None
+    for place in joint.inputs:
+        place.args = ()  # defaults, which no input after another without may have
+    _add_backward(joint, builder)
+    return joint
+
+
+def _add_backward(joint: JointGraph, builder: Builder) -> None:
+    graph = joint.graph
+    active = activity(graph.nodes, dict.fromkeys(joint.wanted, True))
+    pull = Pullback(builder, active)
+    nodes = list(graph.nodes)
+    for result in joint.results:
+        seed = None
+        if isinstance(result, Node) and result in active and continuous(result.meta.get("type")):
+            seed = builder.region.placeholder(f"d_{result.name}")
+            seed.meta["type"] = gradient_type(result.meta["type"])
+            pull.add(result, Value(builder, seed, seed.meta["type"]))
+        joint.seeds.append(seed)
+    if not any(joint.seeds):
+        raise NotDifferentiable(
+            "no result varies with an argument or a parameter, so there is no gradient",
+            help="give arrays of floating point numbers, or parameters that require gradients",
+        )
+    pull.run(nodes)
+    for place in joint.wanted:
+        found = pull.take(place)
+        joint.gradients.append((builder.zeros(place.meta["type"]) if found is None else found).node)
+    in_front(graph, [*joint.inputs, *(seed for seed in joint.seeds if seed is not None)])
+    graph.output((*joint.results, *joint.gradients), writes=joint.writes)
+    graph._sweep(lambda node: node.is_impure())
+
+
+def _varies(node: Node, values: dict[Node, Any]) -> bool:
+    """Whether a gradient is wanted with respect to a node."""
+    if node.op == "placeholder":
+        return continuous(node.meta.get("type"))
+    if node.op != "get_attr" or not continuous(node.meta.get("type")):
+        return False
+    value = values.get(node)
+    return isinstance(value, Tensor) and (is_parameter(value) or value._requires_grad) and value._requires_grad
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", None) or type(function).__name__

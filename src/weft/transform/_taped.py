@@ -1,0 +1,210 @@
+"""A captured function of Tensors on the tape: its forward graph runs on arrays, its backward graph is one step.
+
+Where a gradient is to be differentiated again, forward and backward run on Tensors, each op a step of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft import pytree
+from weft._where import user_position
+from weft.autograd import Tensor, _versions, tensor
+from weft.autograd._mode import recording
+from weft.autograd._tape import Source, Step, at_source, written_error
+from weft.autograd._tensor import from_step
+from weft.capture._captured import Captured
+from weft.capture._memory import is_tensor
+from weft.capture._numpy_targets import call_numpy
+from weft.errors import NotDifferentiable
+from weft.graph import Graph, GraphModule, Node
+from weft.ops import Spec
+from weft.passes import PassManager
+from weft.transform._activity import activity
+from weft.transform._bodies import in_front
+from weft.transform._builder import Builder
+from weft.transform._joint import cut, joint_of
+from weft.transform._split import Retyped, copy_nodes
+
+Run = Callable[..., Any]
+
+
+def taped(captured: Captured) -> Taped | None:
+    """A function of the graph's inputs that leaves one step on the tape; None where the graph does not allow it."""
+    graph = captured.graph
+    inputs = [leaf.value for leaf in captured.arguments.leaves if leaf.node is not None]
+    held = {node: _attribute(captured, node) for node in graph.find_nodes(op="get_attr")}
+    needs = tuple(_requires(value) for value in (*inputs, *held.values()))
+    if not recording.get() or not any(needs):
+        return None
+    if graph.output_node().kwargs or not all(map(_allowed, graph.nodes)):
+        return None
+    try:
+        return Taped(captured, held, needs)
+    except NotDifferentiable:  # the tape says so when a gradient is asked for
+        return None
+
+
+def _attribute(captured: Captured, node: Node) -> Any:
+    return next(value for value, traced in captured.recorder.constants.values() if traced.node is node)
+
+
+def _requires(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._requires_grad
+
+
+def _allowed(node: Node) -> bool:
+    """Whether a node means the same on arrays as on Tensors."""
+    if node.op in ("placeholder", "get_attr", "output"):
+        return True
+    return node.op == "call_function" and node.target is not tensor and not node.is_impure(impure_random=False)
+
+
+class _Copy:
+    """The graph of a captured call, copied; what it reads of Tensors from outside are inputs as well."""
+
+    def __init__(self, captured: Captured) -> None:
+        self.builder = Builder(Graph(), captured.recorder.sizes)
+        self.graph = self.builder.graph
+        known: dict[Node, Any] = {}
+        types = Retyped(self.builder, known, self.builder)
+        nodes = captured.graph.nodes
+        outside = [node for node in nodes if node.op in ("placeholder", "get_attr")]
+        self.inputs = []
+        for node in sorted(outside, key=lambda node: node.op == "get_attr"):
+            place = self.builder.region.placeholder(node.name)
+            place._position = node._position
+            known[node] = place
+            place.meta["type"] = types.of(node.meta.get("type"), place)
+            self.inputs.append(place)
+        copy_nodes(types, [node for node in nodes if node.op == "call_function"])
+        leaves, self.tree = pytree.flatten(captured.graph.output_node().args[0])
+        self.results = [known[leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
+
+
+class Taped:
+    """Runs the forward, and leaves the step.
+
+    `plainly` runs the graph on Tensors, op by op; whoever makes this sets it. It is called where other inputs require
+    gradients than those that did when the call was captured.
+    """
+
+    plainly: Run
+
+    def __init__(self, captured: Captured, held: dict[Node, Any], needs: tuple[bool, ...]) -> None:
+        self.held, self.needs = list(held.values()), needs
+        copy = _Copy(captured)
+        self.tree = copy.tree
+        wanted = [place for place, need in zip(copy.inputs, needs, strict=True) if need]
+        active = activity(copy.graph.nodes, dict.fromkeys(wanted, True))
+        varied = [leaf if _varies(leaf, active) else None for leaf in copy.results]
+        self.are_tensors = [is_tensor(leaf) for leaf in captured.recorder.result_leaves]
+        if any(leaf is not None and not each for leaf, each in zip(varied, self.are_tensors, strict=True)):
+            raise NotDifferentiable("a result that is a Tensor on some paths only")
+        joint = joint_of(copy, varied, active, wanted)  # type: ignore[arg-type]  # it has a graph and its builder
+        self.slots = [
+            None if seed is None else k for k, seed in zip(_count(joint.seeds), joint.seeds, strict=True)
+        ]
+        self.types = [seed.meta["type"] for seed in joint.seeds if seed is not None]
+        halves = cut(joint)
+        gradients = tuple(value.node for value in joint.gradients)
+        copy.graph.output((*copy.results, *gradients))
+        whole = copy.graph.clone()
+        in_front(whole, whole.find_nodes(op="placeholder"))
+        self.joint = _module(whole, arrays=False)
+        copy.graph.erase_node(copy.graph.output_node())
+        for node in reversed(joint.later_nodes()):
+            copy.graph.erase_node(node)
+        for seed in joint.seeds:
+            if seed is not None:
+                copy.graph.erase_node(seed)
+        copy.graph.output((*copy.results, *halves.kept))
+        self.forward, self.backward = _module(copy.graph), _module(halves.backward)
+        # Which of what is kept are inputs: the others nobody else can write to.
+        self.shared = [k for k, node in enumerate(halves.kept) if node.op == "placeholder"]
+
+    def __call__(self, *inputs: Any) -> Any:
+        given = (*inputs, *self.held)
+        if tuple(map(_requires, given)) != self.needs or not recording.get():
+            return self.plainly(*inputs)
+        arrays = [value._array if isinstance(value, Tensor) else value for value in given]
+        found = self.forward.forward(*arrays)
+        count = len(self.slots)
+        step = GraphStep(self, given, found[count:], user_position(sys._getframe(1)))
+        leaves = [
+            self._leaf(value, slot, step, made, arrays)
+            for value, slot, made in zip(found[:count], self.slots, self.are_tensors, strict=True)
+        ]
+        return self.tree.unflatten(leaves)
+
+    def _leaf(self, value: Any, slot: int | None, step: GraphStep, made: bool, inputs: Sequence[Any]) -> Any:
+        if not made:
+            return value
+        if slot is None:
+            return Tensor(value)
+        if any(value is one for one in inputs):
+            value = value.view()
+            value.flags.writeable = False  # an argument that was written would not know
+        return from_step(value, step, slot)
+
+
+def _varies(leaf: Any, active: dict[Node, Any]) -> bool:
+    """Whether a result has a gradient: a number of Python's, such as an item, has none."""
+    return isinstance(leaf, Node) and leaf in active and isinstance(leaf.meta.get("type"), Spec)
+
+
+def _count(seeds: Sequence[Any]) -> list[int]:
+    found, number = [], 0
+    for seed in seeds:
+        found.append(number)
+        number += seed is not None
+    return found
+
+
+def _module(graph: Graph, arrays: bool = True) -> GraphModule:
+    PassManager(restore=False).run(graph)
+    graph.arrays = arrays
+    call_numpy(graph, arrays)
+    return GraphModule(dict(graph.constants), graph)
+
+
+class GraphStep(Step):
+    """The step of a whole graph."""
+
+    def __init__(self, run: Taped, given: tuple[Any, ...], kept: Any, position: Any) -> None:
+        sources = tuple(value._source() if need else None for value, need in zip(given, run.needs, strict=True))
+        super().__init__(run, (given, kept), sources, position)
+        self.shapes = tuple(run.types)
+
+    @property
+    def name(self) -> str:
+        """What made the value."""
+        return "GraphBackward"
+
+    def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
+        """Run the backward graph."""
+        if self.kept is None:
+            self.restore()
+        run, (given, kept) = self.op, self.kept
+        parts = g if isinstance(g, (tuple, list)) else (g,)
+        self._check(kept)
+        if as_tensors:
+            values = [
+                at_source(value._array, source) if source is not None else value
+                for value, source in zip(given, self.sources, strict=True)
+            ]
+            found = run.joint.forward(*values, *parts)[len(run.slots) :]
+        else:
+            found = run.backward.forward(*kept, *parts)
+        return list(zip([source for source in self.sources if source is not None], found, strict=True))
+
+    def _check(self, kept: Any) -> None:
+        """Refuse to go on with inputs that were written since."""
+        if self.number >= _versions.latest():
+            return
+        for k in self.op.shared:
+            position = _versions.written_after(self.number, kept[k]) if hasattr(kept[k], "flags") else None
+            if position is not None:
+                raise written_error("the gradient of a compiled function needs an argument", self.position, position)

@@ -1,0 +1,108 @@
+"""What tests of batching share: a graph of one example, batched and run, against a Python loop over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft import pytree
+from weft.capture._captured import capture
+from weft.graph import Graph, GraphModule, Interpreter
+from weft.ops import Spec
+from weft.ops._dim import Sizes
+from weft.transform._batch import batched
+from weft.transform._builder import Builder, Value
+
+NUMBERS = (bool, int, float, complex)
+SIZES: dict[Graph, Sizes] = {}
+"""The sizes that the types of captured graphs are made of."""
+
+
+def type_of(value: Any) -> Any:
+    """The type of a value as graphs note it."""
+    return type(value) if type(value) in NUMBERS else Spec(np.shape(value), np.asarray(value).dtype)
+
+
+def graph_of(function: Callable[..., Any], leaves: Sequence[Any]) -> Graph:
+    """The graph of a function of Values."""
+    graph = Graph()
+    builder = Builder(graph, Sizes())
+    values = []
+    for leaf in leaves:
+        node = builder.region.placeholder("x")
+        node.meta["type"] = type_of(leaf)
+        values.append(Value(builder, node, node.meta["type"]))
+    graph.output(builder.argument(function(*values)))
+    return graph
+
+
+def captured(function: Callable[..., Any], leaves: Sequence[Any]) -> Graph:
+    """The graph of a function, captured from its source."""
+    found = capture(function, tuple(leaves), {}, branches=True, dynamic=False, numbers=True)
+    SIZES[found.graph] = found.recorder.sizes
+    return found.graph
+
+
+def batch_graph(
+    graph: Graph, arguments: Sequence[Any], along: Sequence[bool], size: int
+) -> tuple[Graph, Any, list[bool]]:
+    """The batched graph, the tree of its result, and which leaves have rows."""
+    target = Graph()
+    builder = Builder(target, SIZES.get(graph) or Sizes())
+    values = []
+    for value in arguments:
+        node = builder.region.placeholder("x")
+        node.meta["type"] = type_of(value)
+        values.append(Value(builder, node, node.meta["type"]))
+    found = batched(graph, builder, values, along, size)
+    target.output(builder.argument(tuple(value for value, _ in found.leaves)))
+    target._sweep(lambda node: node.is_impure())
+    target.lint()
+    return target, found.tree, [rows for _, rows in found.leaves]
+
+
+def run_graph(graph: Graph, arguments: Sequence[Any]) -> Any:
+    module = GraphModule(dict(graph.constants), graph)
+    return module(*[x.copy() if isinstance(x, np.ndarray) else x for x in arguments])
+
+
+def run_batched(graph: Graph, arguments: Sequence[Any], along: Sequence[bool], size: int) -> list[np.ndarray]:
+    """The leaves of the result, each with a row for each example."""
+    target, _, rows = batch_graph(graph, arguments, along, size)
+    found = run_graph(target, arguments)
+    return [
+        np.asarray(leaf) if has else np.broadcast_to(np.asarray(leaf), (size, *np.shape(leaf)))
+        for leaf, has in zip(found, rows, strict=True)
+    ]
+
+
+def row(value: Any, k: int, like: Any) -> Any:
+    """One example of an argument, of the type that examples have."""
+    return type(like)(value[k]) if type(like) in NUMBERS else value[k] if np.ndim(value) > 1 else value[k][()]
+
+
+def by_rows(
+    run: Callable[..., Any], arguments: Sequence[Any], along: Sequence[bool], size: int, like: Any
+) -> list[Any]:
+    """The same by a loop over the examples: for each leaf of the result one array, and their dtypes."""
+    results = []
+    for k in range(size):
+        own = [row(x, k, each) if has else x for x, has, each in zip(arguments, along, like, strict=True)]
+        leaves, _ = pytree.flatten(run(*own))
+        results.append([np.asarray(leaf) for leaf in leaves])
+    return [np.stack(parts) for parts in zip(*results, strict=True)]
+
+
+__all__ = [
+    "Interpreter",
+    "batch_graph",
+    "by_rows",
+    "captured",
+    "graph_of",
+    "row",
+    "run_batched",
+    "run_graph",
+    "type_of",
+]

@@ -1,0 +1,192 @@
+"""Batching: random numbers, effects, writes, functions called whole, sizes; and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from batching import SIZES, batch_graph, by_rows, captured, run_batched, type_of
+
+import weft
+from weft.errors import CaptureError
+from weft.graph import Graph
+from weft.transform._batch import batched
+from weft.transform._builder import Builder, Value
+
+GENERATOR = np.random.default_rng(3)
+MATRIX = np.arange(6.0).reshape(2, 3)
+
+
+@weft.wrap
+def called_whole(a: Any, b: float) -> Any:
+    return a * float(b) + a.sum()
+
+
+def rows(function: Any, *given: Any, size: int = 4, like: Any = None) -> list[np.ndarray]:
+    """The batched function, of all arguments with rows."""
+    example = [each[0] if each.ndim > 1 else each[0].item() for each in given] if like is None else like
+    return run_batched(captured(function, example), list(given), [True] * len(given), size)
+
+
+def test_each_example_draws_its_own() -> None:
+    def noise(x: Any) -> Any:
+        return x * 0 + weft.random.normal((3,)), weft.random.uniform((3,)), np.random.rand(3), GENERATOR.normal(size=3)
+
+    def steps(x: Any) -> Any:
+        total = 0.0
+        for _ in range(3):
+            total = total + np.random.rand()
+        return total, weft.dropout(x, 0.5, True), weft.random.permutation(weft.arange(50))
+
+    for found in (*rows(noise, np.ones((4, 3))), *rows(steps, np.ones((4, 20)))):
+        assert len({each.tobytes() for each in found}) == 4
+
+
+def test_a_generator_that_the_function_makes_draws_the_same_for_each() -> None:
+    def noise(x: float) -> Any:
+        return np.random.default_rng(0).normal(size=2) + x
+
+    found = rows(noise, np.zeros(3), size=3)[0]
+    np.testing.assert_array_equal(found, np.stack([np.random.default_rng(0).normal(size=2)] * 3))
+
+
+def test_draws_depend_on_the_parameters_of_the_example() -> None:
+    def counts(rate: float) -> Any:
+        return weft.random.poisson(rate, (200,)), weft.random.normal((200,), rate, 0.1)
+
+    found = rows(counts, np.array([1.0, 50.0, 400.0]), size=3)
+    for each in found:
+        np.testing.assert_allclose(each.mean(axis=1), [1.0, 50.0, 400.0], rtol=0.2)
+
+
+def test_effects_run_for_each_example(capsys: pytest.CaptureFixture[str]) -> None:
+    def loud(x: float) -> Any:
+        print("got", x)
+        if x > 1.5:
+            print("large")
+        return x * 2
+
+    np.testing.assert_array_equal(rows(loud, np.arange(3.0), size=3)[0], [0.0, 2.0, 4.0])
+    assert capsys.readouterr().out == "got 0.0\ngot 1.0\ngot 2.0\nlarge\n"
+
+
+def test_a_check_of_one_example_is_one_of_the_batch() -> None:
+    def positive(x: float) -> Any:
+        assert x > 0, "not positive"
+        return x
+
+    np.testing.assert_array_equal(rows(positive, np.arange(1.0, 4.0), size=3)[0], [1.0, 2.0, 3.0])
+    with pytest.raises(AssertionError, match="not positive"):
+        rows(positive, np.arange(3.0), size=3, like=[1.0])
+
+
+def test_what_one_example_raises_is_raised() -> None:
+    def picky(x: float) -> Any:
+        if x > 1.5:
+            raise ValueError("too large")
+        return x + 1
+
+    np.testing.assert_array_equal(rows(picky, np.array([0.0, 1.0]), size=2)[0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="too large"):
+        rows(picky, np.arange(3.0), size=3)
+
+
+def test_functions_called_whole_run_for_each_example() -> None:
+    def outer(x: Any, b: float) -> Any:
+        return called_whole(x, b) + 1
+
+    x, b = np.arange(6.0).reshape(2, 3), np.array([2.0, 3.0])
+    found = rows(outer, x, b, size=2)[0]
+    np.testing.assert_array_equal(found, np.stack([x[k] * b[k] + x[k].sum() + 1 for k in range(2)]))
+
+
+def test_constants_and_shapes() -> None:
+    def described(x: Any) -> Any:
+        return MATRIX @ x, x.shape[0], x.ndim, np.arange(2), 3.0, np.zeros_like(x), len(x)
+
+    x = np.arange(12.0).reshape(4, 3)
+    target, _, has = batch_graph(captured(described, [x[0]]), [x], [True], 4)
+    assert has == [True, False, False, False, False, False, False]
+    found = rows(described, x)
+    np.testing.assert_allclose(found[0], x @ MATRIX.T)
+    assert [each[0].tolist() for each in found[1:]] == [3, 1, [0, 1], 3.0, [0, 0, 0], 3]
+
+
+def test_writes_into_batched_arguments_are_told() -> None:
+    def written(x: Any, y: float) -> Any:
+        x[0] = y
+        return x.sum()
+
+    graph = captured(written, [np.zeros(3), 0.5])
+    target = Graph()
+    builder = Builder(target, SIZES[graph])
+    values = []
+    for each in (np.zeros((4, 3)), np.ones(4)):
+        node = builder.region.placeholder("x")
+        node.meta["type"] = type_of(each)
+        values.append(Value(builder, node, node.meta["type"]))
+    found = batched(graph, builder, values, [True, True], 4)
+    ((place, value, has),) = found.writes
+    assert (place.name, value.shape, has) == ("x", (4, 3), True)
+    node = builder.region.placeholder("z")
+    node.meta["type"] = type_of(np.zeros(3))
+    with pytest.raises(CaptureError, match="x is one array for all examples"):
+        batched(graph, builder, [Value(builder, node, node.meta["type"]), values[1]], [False, True], 4)
+
+
+def test_sizes_on_the_way_may_differ() -> None:
+    def of_some(x: Any, n: int) -> Any:
+        return x[x > 0].sum() + x[:n].max(), np.nonzero(x > 0)[0].sum()
+
+    x, n = np.random.default_rng(0).normal(size=(4, 6)), np.array([1, 2, 3, 6])
+    for got, want in zip(rows(of_some, x, n), by_rows(of_some, [x, n], [True, True], 4, [x[0], 1]), strict=True):
+        np.testing.assert_allclose(got, want)
+
+
+def test_results_of_different_sizes_are_refused() -> None:
+    def some(x: Any) -> Any:
+        return x[x > 0]
+
+    with pytest.raises(CaptureError, match=r"cannot be batched: its size differs between examples\n  at .*return x\["):
+        rows(some, np.ones((3, 2)), size=3)
+
+
+def test_text_is_refused() -> None:
+    def shown(x: float) -> Any:
+        return f"{x}"
+
+    with pytest.raises(CaptureError, match="cannot be batched: it is str"):
+        rows(shown, np.ones(3), size=3)
+
+
+def test_examples_that_do_not_come_there_do_not_raise() -> None:
+    def guarded(x: Any, i: int, m: Any) -> Any:
+        if i < len(x):
+            y = x[i] + np.linalg.inv(m)[0, 0]
+        else:
+            y = 0.0
+        while i < len(x) and x[i] < 1.0:
+            i += 1
+        return y, i
+
+    x = np.array([[0.0, 2.0], [0.0, 0.5], [3.0, 0.0]])
+    i, m = np.array([0, 5, 1]), np.stack([np.eye(2), np.zeros((2, 2)), 2 * np.eye(2)])
+    found = rows(guarded, x, i, m, size=3)
+    np.testing.assert_array_equal(found[0], [1.0, 0.0, 0.5])
+    np.testing.assert_array_equal(found[1], [1, 5, 2])
+
+
+def test_dtypes_stay() -> None:
+    def mixed(x: Any, c: float, k: int) -> Any:
+        return x * c, x + k, x > c, (x * 2).sum(), x @ x, x[k] * c, np.sum(x > 0)
+
+    for dtype in ("float16", "float32", "complex64", "int8", "uint16", "bool"):
+        x = np.ones((3, 2), dtype)
+        given = [x, np.array([0.5, 1.0, 2.0]), np.array([0, 1, 1])]
+        if dtype in ("complex64", "bool"):
+            continue
+        wanted = by_rows(mixed, given, [True] * 3, 3, [x[0], 0.5, 0])
+        for got, want in zip(rows(mixed, *given, size=3), wanted, strict=True):
+            assert got.dtype == want.dtype
+            np.testing.assert_array_equal(got, want)
