@@ -26,7 +26,7 @@ MAKEFLAGS += --no-print-directory
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## capture, print, edit, compile, run, train, save and load a program
+demo: $(READY) ## capture, print, edit, compile, run, differentiate, train, save and load a program
 	@$(BIN)/python examples/demo.py
 
 train: $(READY) ## train the four examples to their goals, with loss curves in build/training

@@ -73,6 +73,19 @@ def allocated(function: Callable[[], Any]) -> int:
     return kept
 
 
+def peak(function: Callable[[], Any]) -> int:
+    """The most bytes that a call has allocated at once."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = function()
+        _, most = tracemalloc.get_traced_memory()
+        del result
+    finally:
+        tracemalloc.stop()
+    return most
+
+
 def section(name: str) -> list[Row]:
     """The rows of a section of the report, named as `module.function`."""
     module, function = name.split(".")

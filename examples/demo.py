@@ -1,4 +1,4 @@
-"""weft in a minute: capture a program, read, edit and rewrite it, compile, run, train, save and load it again.
+"""weft in a minute: capture a program, read, edit and rewrite it, compile, run, differentiate, train, save and load it.
 
 Run by `make demo`. In colour on a terminal, plain when piped or when NO_COLOR is set.
 """
@@ -41,11 +41,12 @@ def rms(signal):
     return np.sqrt(np.mean(np.square(centred), axis=-1))
 
 
-def level(signal):
-    """NumPy with a write in place: differentiated as it is."""
-    smoothed = signal * 1
-    smoothed[1:-1] += (signal[:-2] + signal[2:]) / 2
-    return np.sqrt(np.mean(np.square(smoothed)))
+def loudness(feedback, signal):
+    """NumPy with a loop and writes in place: differentiated as it is."""
+    heard = signal.copy()
+    for i in range(3, len(heard)):
+        heard[i] += feedback * heard[i - 3]
+    return np.sqrt(np.mean(np.square(heard)))
 
 
 def bounce(heights, speeds, steps):
@@ -117,11 +118,13 @@ def main() -> None:
     heading("6. Whole programs are compiled: loops, branches, writes into arguments")
     show_compiled()
 
-    heading("7. Differentiate NumPy code, item assignment and all, and train the model")
-    noise = weft.tensor(np.cos(np.arange(6.0)), requires_grad=True)
-    loudness = level(noise)
-    loudness.backward()
-    print(f"level {loudness.item():.4f}, its gradient {noise.grad}")
+    heading("7. Differentiate NumPy code, and train the model: the gradient of a loop is a loop")
+    slope = weft.grad(loudness)
+    echo = np.cos(np.arange(50.0))
+    by_weft, width = slope(0.5, echo), 1e-6
+    by_differences = (loudness(0.5 + width, echo) - loudness(0.5 - width, echo)) / (2 * width)
+    show_code(slope.code[slope.code.index("def ") :])
+    print(f"slope {by_weft:.6f}, by finite differences {by_differences:.6f}\n")
     train(Classifier())
 
     heading("8. Save, load, run: the same numbers, and no code in the file")

@@ -34,6 +34,7 @@ if _TYPE_CHECKING:
     from weft.capture._explain import explain
     from weft.capture._script import script
     from weft.capture._trace import trace
+    from weft.transform._custom import custom_jvp, custom_vjp
     from weft.transform._gradient import grad, value_and_grad
     from weft.transform._jacobian import hessian, jacfwd, jacrev
     from weft.transform._jvp import hvp, jvp
@@ -46,6 +47,7 @@ else:
         **{name: f"capture._{name}" for name in ("compile", "explain", "script", "trace")},
         **{"grad": "transform._gradient", "value_and_grad": "transform._gradient"},
         **{name: "transform._jacobian" for name in ("jacfwd", "jacrev", "hessian")},
+        **{"custom_vjp": "transform._custom", "custom_jvp": "transform._custom"},
         **{"vmap": "transform._vmap", "vjp": "transform._vjp", "linearize": "transform._vjp"},
         **{"jvp": "transform._jvp", "hvp": "transform._jvp"},
         "joint_graph": "transform._partition_joint",  # weft.partition is NumPy's, and splits joint graphs as well

@@ -23,7 +23,7 @@ from weft._casting import check_device, wanted_dtype
 from weft._hooks import HookHandle, add_hook
 from weft._state import LoadReport, check_mapping, fill, misfit, mismatch_message
 from weft._state import as_array as as_array
-from weft._tracing import current_tracer
+from weft._tracing import current_recorder, current_tracer
 from weft._where import located
 from weft.errors import StateError, WeftError
 
@@ -404,6 +404,10 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros."""
+        recorder = current_recorder.get()
+        if recorder is not None:
+            recorder.training.zero_all(self.parameters(), set_to_none)
+            return
         for parameter in self.parameters():
             if parameter.grad is not None:
                 parameter.grad = None if set_to_none else parameter.grad * 0

@@ -69,7 +69,7 @@ def written(text: str, name: str) -> str:
 def _printed(text: str, name: str) -> Iterator[tuple[Block, str]]:
     """Each block of a page, and what it prints."""
     # Pages are not modules: this is how their lines are found by whoever shows source.
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    linecache.cache[name] = (len(text), None, _python(text), name)
     # The page is the program: functions it defines are found where they say they are.
     sys.modules["__main__"] = program = ModuleType("__main__")
     for block in blocks(text):
@@ -78,6 +78,15 @@ def _printed(text: str, name: str) -> Iterator[tuple[Block, str]]:
         with contextlib.redirect_stdout(printed):
             exec(code, vars(program))
         yield block, printed.getvalue()
+
+
+def _python(text: str) -> list[str]:
+    """The lines of a page, those of its words left empty: what remains is Python, in which lambdas are found, too."""
+    lines = ["\n"] * (text.count("\n") + 1)
+    for block in blocks(text):
+        code = block.code.splitlines(keepends=True)
+        lines[block.line - 1 : block.line - 1 + len(code)] = code
+    return lines
 
 
 def _trimmed(text: str) -> list[str]:

@@ -89,6 +89,26 @@ def test_describing_draws_nothing(name: str) -> None:
     assert as_specs(described) == as_specs(drawn)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_compiled_function_draws_what_the_program_draws(name: str) -> None:
+    compiled = weft.compile(PROGRAMS[name])
+    with random.isolated(7):
+        expected = [PROGRAMS[name](x), PROGRAMS[name](x)]
+        end = random.current().position
+    with random.isolated(7):
+        same(compiled(x), expected[0])
+        same(compiled(x), expected[1])
+        assert random.current().position == end
+
+
+def test_a_gradient_draws_anew_in_each_call() -> None:
+    slope = weft.grad(lambda x: (x * weft.randn(3, 2)).sum())
+    with random.isolated(7):
+        found = [slope(x), slope(x)]
+    with random.isolated(7):
+        same(tuple(found), (weft.randn(3, 2), weft.randn(3, 2)))
+
+
 def test_a_draw_nobody_reads_is_kept() -> None:
     def program(x: Any) -> Any:
         random.normal((3,))

@@ -9,11 +9,14 @@ import numpy as np
 
 from weft import pytree
 from weft.capture._captured import capture
-from weft.graph import Graph, GraphModule, Interpreter
+from weft.graph import Graph, GraphModule
 from weft.ops import Spec
 from weft.ops._dim import Sizes
+from weft.ops._op import TABLE
+from weft.transform._activity import activity
 from weft.transform._batch import batched
 from weft.transform._builder import Builder, Value
+from weft.transform._reverse import Pullback
 
 NUMBERS = (bool, int, float, complex)
 SIZES: dict[Graph, Sizes] = {}
@@ -78,6 +81,25 @@ def run_batched(graph: Graph, arguments: Sequence[Any], along: Sequence[bool], s
     ]
 
 
+def gradient_of_sum(graph: Graph, arguments: Sequence[Any], along: Sequence[bool], size: int) -> Any:
+    """The gradient of the sum of a batched graph's only result with respect to its first argument."""
+    target, _, (rows,) = batch_graph(graph, arguments, along, size)
+    assert rows
+    output = target.output_node()
+    result = output.args[0][0]
+    target.erase_node(output)
+    builder = Builder(target, SIZES.get(graph) or Sizes())
+    first = target.find_nodes(op="placeholder")[0]
+    pull = Pullback(builder, activity(target.nodes, {first: True}))
+    nodes = list(target.nodes)
+    spec = result.meta["type"]
+    pull.add(result, builder.call(TABLE["ones"], spec.shape, spec.dtype))
+    pull.run(nodes)
+    target.output(pull.take(first).node)
+    target.lint()
+    return run_graph(target, arguments)
+
+
 def row(value: Any, k: int, like: Any) -> Any:
     """One example of an argument, of the type that examples have."""
     return type(like)(value[k]) if type(like) in NUMBERS else value[k] if np.ndim(value) > 1 else value[k][()]
@@ -93,16 +115,3 @@ def by_rows(
         leaves, _ = pytree.flatten(run(*own))
         results.append([np.asarray(leaf) for leaf in leaves])
     return [np.stack(parts) for parts in zip(*results, strict=True)]
-
-
-__all__ = [
-    "Interpreter",
-    "batch_graph",
-    "by_rows",
-    "captured",
-    "graph_of",
-    "row",
-    "run_batched",
-    "run_graph",
-    "type_of",
-]

@@ -1,19 +1,22 @@
 """Derivatives of one call as graphs, for the tests of every op: reverse, forward, and one of the other.
 
-`Problem` captures a call of an op as a graph of the arrays in which it is differentiated; its methods add derivatives to
-that graph, as a transform does, and evaluate it. The calls are those that the tests of the op table state.
+`Problem` captures a call of an op as a graph of the arrays in which it is differentiated; its methods add derivatives
+to that graph, as a transform does, and evaluate it. The calls are those that the tests of the op table state.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from cases import Case, rng
+from cases import Case, normal, rng
 from test_table import EVERY, _differentiable
 
 import weft
@@ -21,6 +24,7 @@ from weft import pytree
 from weft.capture._captured import capture
 from weft.graph import Graph, Interpreter, Node
 from weft.graph._arguments import map_aggregate
+from weft.ops import TABLE
 from weft.transform._activity import activity, continuous
 from weft.transform._builder import Builder, Value
 from weft.transform._forward import Pushforward
@@ -28,17 +32,96 @@ from weft.transform._joint import joint_of
 
 Call = Callable[[list[Any]], Any]
 
+# Calls on floats of ops that the cases of the table call on other numbers, or on shapes alone.
+MORE = [
+    Case(op, args, kwargs, None, grad=grad, name=f"{op}-floats")
+    for op, args, kwargs, grad in [
+        ("fmax_accumulate", (normal(3, 2),), {}, True),
+        ("fmin_accumulate", (normal(3, 2),), {}, True),
+        ("fmax_reduce", (normal(3, 2),), {}, True),
+        ("fmin_reduce", (normal(3, 2),), {}, True),
+        ("maximum_reduceat", (normal(5), np.array([0, 2])), {}, True),
+        ("minimum_reduceat", (normal(5), np.array([0, 2])), {}, True),
+        ("multiply_reduceat", (normal(5), np.array([0, 2])), {}, True),
+        ("logical_and_accumulate", (normal(3),), {}, True),
+        ("logical_or_accumulate", (normal(3),), {}, True),
+        ("logical_and_reduceat", (normal(5), np.array([0, 2])), {}, True),
+        ("logical_or_reduceat", (normal(5), np.array([0, 2])), {}, True),
+        ("logical_xor_reduce", (normal(3),), {}, True),
+        ("setdiff1d", (np.array([1.0, 2.0, 4.0]), np.array([2.0])), {}, False),
+        ("sum_to", (normal(3, 4), (3, 1)), {}, True),
+        ("sum_to", (normal(2, 3, 4, dtype=complex), (1, 4)), {}, True),
+        ("choice_indices", (3, (4,), True, np.array([0.2, 0.3, 0.5])), {}, False),
+        ("poisson", (np.array([1.0, 4.0]),), {}, False),
+        ("rand_like", (normal(2, 3),), {}, False),
+        ("empty_like", (normal(2, 0),), {}, True),
+    ]
+]
 
-def smooth_calls() -> list[tuple[Case, list[np.ndarray], Call]]:
-    """Every case of the table that has float64 or complex128 arrays to differentiate in."""
-    found = []
-    for case in EVERY:
-        if case.grad:
-            leaves, call = _differentiable(case)
-            if leaves:
-                arrays = [leaf.data.copy() for leaf in leaves]  # one array given twice would be one input of the graph
-                found.append((case, arrays, call))
+
+def _symmetric(x: Any) -> Any:
+    """A symmetric matrix whose eigenvalues are positive and apart, for ops whose derivatives are those among such."""
+    return x @ weft.matrix_transpose(weft.conj(x)) + np.diag([1.0, 2.0, 4.0])
+
+
+# Functions over ops of symmetric matrices, and the part of a result that is not only one of many bases.
+COMPOSED: list[tuple[str, Call]] = [
+    ("cholesky", lambda xs: weft.linalg.cholesky(_symmetric(xs[0]))),
+    ("eigvalsh", lambda xs: weft.linalg.eigvalsh(_symmetric(xs[0]))),
+    ("eigh", lambda xs: (r := weft.linalg.eigh(_symmetric(xs[0])), r[0], r[1] * weft.conj(r[1]))[1:]),
+    ("eig", lambda xs: weft.linalg.eig(_symmetric(xs[0]))[0]),
+]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A call of an op as a function of the float64 and complex128 arrays among its arguments."""
+
+    case: Case
+    arrays: list[np.ndarray]
+    call: Call
+
+    @property
+    def smooth(self) -> bool:
+        """Whether small changes of the arrays make a small change of the result, as finite differences need."""
+        return self.case.grad and not TABLE[self.case.op].draws(self.case.args, self.case.kwargs)
+
+
+@cache
+def samples() -> dict[str, list[Sample]]:
+    """Every case of the table with floats to differentiate in, by op."""
+    found: dict[str, list[Sample]] = {}
+    for case in [*EVERY, *MORE]:
+        leaves, call = _differentiable(case)
+        if leaves:
+            arrays = [leaf.data.copy() for leaf in leaves]  # one array given twice would be one input of the graph
+            found.setdefault(case.op, []).append(Sample(case, arrays, call))
+    for (op, call), dtype in itertools.product(COMPOSED, (float, complex)):
+        case = Case(op, (), {}, None, name=f"{op} of symmetric {dtype.__name__}")
+        found[op].append(Sample(case, [0.3 * normal(3, 3, dtype=dtype, seed=2)], call))
     return found
+
+
+def draw_again(case: Case) -> None:
+    """Let the next call of an op that draws random numbers draw the same ones."""
+    weft.manual_seed(5)
+    if case.kwargs.get("generator") is not None:
+        case.kwargs["generator"].manual_seed(5)
+
+
+def evenly(several: Sequence[Any], count: int) -> list[Any]:
+    """At most so many of several things, the first among them."""
+    if len(several) <= count:
+        return list(several)
+    return [several[round(i * (len(several) - 1) / max(1, count - 1))] for i in range(count)]
+
+
+def is_close(got: Any, expected: Any, tolerance: float, absolute: float | None = None) -> bool:
+    """Whether arrays are the same but for roundings, relative to each element and to the largest one."""
+    got, expected = np.asarray(got), np.asarray(expected)
+    largest = np.max(np.abs(expected[np.isfinite(expected)]), initial=1.0)
+    atol = (tolerance if absolute is None else absolute) * largest
+    return got.shape == expected.shape and np.allclose(got, expected, rtol=tolerance, atol=atol, equal_nan=True)
 
 
 class Problem:

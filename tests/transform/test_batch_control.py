@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batching import batch_graph, by_rows, captured, run_batched
+from batching import batch_graph, by_rows, captured, gradient_of_sum, run_batched
 
 import weft
+from weft import pytree
 from weft.transform._gradient import grad
 
 rng = np.random.default_rng(0)
@@ -116,7 +117,7 @@ def raises_at_times(x: float) -> Any:
 def listed(x: Any) -> Any:
     found = []
     for i in range(4):
-        found.append(x[i] * 2)
+        found.append(x[i] * 2)  # noqa: PERF401  # an append is what is tested
     return np.array(found)
 
 
@@ -286,6 +287,19 @@ def test_batch_of_batches(function: Callable[..., Any], given: list[Any]) -> Non
     twice(function, given)
 
 
+@pytest.mark.parametrize(("function", "given"), PROGRAMS, ids=names)
+def test_numbers_of_examples_that_change(function: Callable[..., Any], given: list[Any]) -> None:
+    """From the second call on the sizes are those of any call."""
+    batched = weft.vmap(function)
+    for size in (4, 3, 2):
+        arguments = [examples(x, size) for x in given]
+        with np.errstate(all="ignore"):
+            found = pytree.leaves_of(batched(*arguments))
+            wanted = by_rows(function, arguments, [True] * len(given), size, given)
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-6 if want.dtype == np.float32 else 1e-12)
+
+
 # Gradients, whose loops leave tapes
 
 
@@ -348,6 +362,31 @@ def loss_of_layer(x: Any, w: Any) -> Any:
     return -weft.log_softmax(np.tanh(x @ w))[1] + weft.mean((x - x.mean()) ** 2)
 
 
+def loss_of_costly_branches(x: Any, n: int) -> Any:
+    for i in range(3):
+        if x[i] > 0:
+            x = np.tanh(WEIGHTS @ np.tanh(WEIGHTS @ x))
+        else:
+            x = np.sort(x) * (x @ WEIGHTS)[1]
+        if n > 2:
+            x = np.cos(x @ WEIGHTS) @ WEIGHTS
+        else:
+            x = x * (WEIGHTS @ x) * n
+    return x.sum()
+
+
+def loss_of_steps(x: Any, n: int) -> Any:
+    total = 0.0
+    while n > 1:
+        for i in range(n):
+            x = np.tanh(WEIGHTS @ x) * x[i % 3]
+        total = total + x.sum() * total + x[0]
+        n = n // 2
+    return total
+
+
+WEIGHTS = rng.normal(size=(3, 3))
+
 LOSSES: list[tuple[Callable[..., Any], list[Any]]] = [
     (loss_of_loop, [rng.normal(size=5), 4]),
     (loss_of_lu, [rng.normal(size=(4, 4)) + 5 * np.eye(4)]),
@@ -356,6 +395,8 @@ LOSSES: list[tuple[Callable[..., Any], list[Any]]] = [
     (loss_of_branches, [rng.normal(size=8), 4]),
     (loss_of_nested, [rng.normal(size=8), 4]),
     (loss_of_inner_while, [rng.normal(size=8), 3]),
+    (loss_of_costly_branches, [rng.normal(size=3), 3]),
+    (loss_of_steps, [rng.normal(size=3), 4]),
     (loss_of_layer, [rng.normal(size=3), rng.normal(size=(3, 4))]),
 ]
 losses = pytest.mark.parametrize(("function", "given"), LOSSES, ids=[function.__name__ for function, _ in LOSSES])
@@ -391,6 +432,36 @@ def test_second_derivative(function: Callable[..., Any], given: list[Any]) -> No
 @losses
 def test_gradient_in_a_batch_of_batches(function: Callable[..., Any], given: list[Any]) -> None:
     twice(first(function), given, 1e-9)
+
+
+@losses
+def test_gradient_of_the_batch(function: Callable[..., Any], given: list[Any]) -> None:
+    """The gradient of what all examples give together is that of each."""
+    along = [True] * len(given)
+    arguments = [examples(x, 4) for x in given]
+    found = gradient_of_sum(captured(function, given), arguments, along, 4)
+    (wanted,) = by_rows(grad(function), arguments, along, 4, given)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
+
+
+def singular(x: float, n: int) -> Any:
+    if x > 0:
+        y = np.log(x) + np.sqrt(x) / x + x**-1.5
+    else:
+        y = np.sqrt(-x + 1.0) + np.exp(-x)
+    while n > 0 and y < 3.0:
+        y = y + 1 / (3.5 - y)
+        n = n - 1
+    return y
+
+
+def test_branches_not_taken_neither_warn_nor_spoil_the_gradient() -> None:
+    x, n = np.array([0.0, 2.0, -1.0, 900.0]), np.array([3, 0, 1, 2])
+    graph = captured(singular, [0.5, 1])
+    found = run_batched(graph, [x, n], [True, True], 4)[0]
+    np.testing.assert_allclose(found, [singular(float(a), int(b)) for a, b in zip(x, n, strict=True)])
+    slopes = gradient_of_sum(graph, [x, n], [True, True], 4)
+    np.testing.assert_allclose(slopes, [grad(singular)(float(a), int(b)) for a, b in zip(x, n, strict=True)])
 
 
 def test_gradients_of_uneven_loops_are_loops_over_all_examples(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from batching import batch_graph, by_rows, captured, run_batched
+from batching import batch_graph, by_rows, captured, gradient_of_sum, run_batched
+
+from weft.transform._gradient import grad
 
 SIDE = np.random.default_rng(1).normal(size=(4, 4)) / 2
 STEPS = 20
@@ -34,7 +36,7 @@ def step(kind: int, x: Any, y: float, k: int) -> Any:
             y = y + 0.7
             k = k + 1
     elif kind == 6:
-        k = k + int(x.sum() > 0)
+        k = k + int(x.sum() > 0.37)
     elif kind == 7:
         x = x @ SIDE
     elif kind == 8:
@@ -118,3 +120,28 @@ def test_random_program(seed: int) -> None:
     for got, want, has in zip(found, wanted, rows, strict=True):
         if has:
             np.testing.assert_allclose(got, np.stack([want, want[::-1]]), rtol=1e-9, atol=1e-9, err_msg=str(kinds))
+
+
+@pytest.mark.parametrize("seed", range(100, 116))
+def test_gradient_of_random_program(seed: int) -> None:
+    """Batched after it is differentiated, and before."""
+    rng = np.random.default_rng(seed)
+    kinds = [int(kind) for kind in rng.permutation(STEPS)[:5]]
+    run = program(kinds)
+
+    def loss(x: Any, y: float, k: int) -> Any:
+        x, y, k = run(x, y, k)
+        return np.sin(x).sum() + y * 0.1
+
+    def slope(x: Any, y: float, k: int) -> Any:
+        return grad(loss)(x, y, k)
+
+    given = [rng.normal(size=(3, 4)), rng.normal(size=3), rng.integers(0, 6, 3)]
+    along = [True, True, True]
+    like = [given[0][0], float(given[1][0]), int(given[2][0])]
+    with np.errstate(all="ignore"):
+        (wanted,) = by_rows(slope, given, along, 3, like)
+        (found,) = run_batched(captured(slope, like), given, along, 3)
+        together = gradient_of_sum(captured(loss, like), given, along, 3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8, err_msg=str(kinds))
+    np.testing.assert_allclose(together, wanted, rtol=1e-8, atol=1e-8, err_msg=str(kinds))

@@ -20,8 +20,10 @@ from __future__ import annotations
 
 import sys
 import weakref
+from importlib import import_module
 from typing import Any
 
+from weft._tracing import current_recorder
 from weft._where import user_position
 from weft.autograd import _versions
 from weft.autograd._mode import no_grad, recording
@@ -48,7 +50,7 @@ class Context:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or results for `backward`, where they are `saved_tensors`."""
         for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, Tensor):
+            if tensor is not None and not isinstance(tensor, Tensor) and not getattr(tensor, "_is_tensor", False):
                 raise TypeError(f"save_for_backward takes tensors, not {type(tensor).__name__}; set an attribute")
         self._saved = tensors
 
@@ -96,6 +98,10 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run `forward`, and record it where an argument requires its gradient."""
+        recorder = current_recorder.get()
+        if recorder is not None:
+            # How a captured program records it is the business of a room above this one.
+            return import_module("weft.transform._custom").record_function(recorder, cls, args)
         needs = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
         ctx = Context(needs)
         with no_grad():

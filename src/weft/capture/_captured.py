@@ -108,6 +108,7 @@ def capture(
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
     bound_count = len(held) if given_only else None
     made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count)
+    recorder.training.inputs = {leaf.node: leaf.value for leaf in made.leaves if leaf.node is not None}
     call_args, call_kwargs = made.call()
     for value in (*call_args, *call_kwargs.values()):
         recorder.reads.from_outside(value)
@@ -141,10 +142,12 @@ def _decided(recorder: Recorder) -> set[Node]:
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
+    recorder.training.finish()
     recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
-    recorder.result_leaves = leaves
-    values = tree.unflatten([recorder.arg(leaf) for leaf in leaves])
+    nodes = [recorder.arg(leaf) for leaf in leaves]
+    recorder.result = (leaves, nodes, tree)
+    values = tree.unflatten(nodes)
     writes: list[tuple[Node, Node]] = []
     root = recorder.root
     for buffer, node in root.held.items():

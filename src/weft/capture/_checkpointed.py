@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def run_checkpoint(
-    recorder: Any, function: Any, /, *args: Any, preserve_rng_state: bool = True, **kwargs: Any
-) -> Any:
+def run_checkpoint(recorder: Any, function: Any, /, *args: Any, preserve_rng_state: bool = True, **kwargs: Any) -> Any:
     """A call whose values a backward computes again: `meta["checkpoint"]` of its nodes is the number of the call.
 
     Random numbers are drawn once, whatever `preserve_rng_state` says: a backward reads those of the forward.

@@ -39,7 +39,7 @@ def collect(
         return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
     found: list[Any] = []
     recorder.made(found)
-    for item in iterable if items is None else items:
+    for item in map(recorder.met, iterable if items is None else items):
         kept = True if condition is None else condition(item)
         if isinstance(kept, Traced):
             open_ = kind == "list" and recorder.branches and not recorder.can_decide(kept)

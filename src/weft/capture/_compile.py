@@ -28,6 +28,7 @@ from weft.capture._captured import Captured, bound_keywords, capture, original_f
 from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
 from weft.capture._numpy_targets import call_numpy
+from weft.capture._step_graph import on_arrays, settle, without_tape
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
 from weft.graph._list_arrays import OtherArray
@@ -55,14 +56,22 @@ class Entry:
         for node in self.graph.nodes:
             if node.op == "placeholder":
                 node.args = ()  # no default: in the code, inputs after it could be given by name only
-        taped = self._taped() if captured.recorder.tensors else None
+        steps = captured.recorder.training.used
+        arrays = not captured.recorder.tensors or (steps and on_arrays(captured))
+        taped = self._taped() if captured.recorder.tensors and not steps else None
+        if captured.recorder.custom:
+            import_module("weft.transform._custom_call").open_calls(captured.graph)
         self.guards = Guards(captured)
         self.report = PassManager(restore=False).run(captured.graph)
-        call_numpy(self.graph, not captured.recorder.tensors)
+        call_numpy(self.graph, arrays)
+        if steps:
+            settle(self.graph, arrays)
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
         run = type(self.module).forward.__get__(self.module)
         if taped is not None:
             taped.plainly, run = run, taped
+        elif steps and not arrays:
+            run = without_tape(run)
         self.run = self.guards.entry(run)
 
     def _taped(self) -> Any:
@@ -94,7 +103,8 @@ class CompiledFunction:
         plain, self._held = original_function(self.__weft_original__)
         if plain is not self._plain:
             self._plain, self._entries, self._runs, self._reasons = plain, [], (), []
-        self._defaults, self._keywords = self._plain.__defaults__, self._plain.__kwdefaults__
+        self._defaults = getattr(self._plain, "__defaults__", None)
+        self._keywords = getattr(self._plain, "__kwdefaults__", None)
         self._by_class = bool(self._held) and not hasattr(self.__weft_original__, "__func__")
         self._call = self._dispatcher()
 

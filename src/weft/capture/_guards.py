@@ -18,6 +18,7 @@ from weft.autograd import Tensor
 from weft.capture._captured import Captured
 from weft.capture._opaque import Opaque, is_traceable
 from weft.capture._reads import snapshot, snapshot_value, unchanged
+from weft.capture._step_guards import step_guards
 from weft.graph import Node
 from weft.ops._dim import Dim
 from weft.pytree import LEAF, Tree
@@ -76,6 +77,7 @@ class Guards:
         self._values()
         self._reads()
         self._sharing()
+        step_guards(self, captured.recorder.training)
 
     @property
     def conditions(self) -> list[Condition]:

@@ -300,6 +300,8 @@ class Hooks(PlainHooks):
             self.recorder.name(value, name)
         elif type(value) in (list, dict, set) and id(value) not in self.recorder.reads.outside:
             self.recorder.made(value)
+        elif isinstance(value, (np.ndarray, Tensor)):
+            return self.recorder.met(value)
         return value
 
     def assign_nonlocal(self, name: str, value: Any) -> Any:
@@ -313,7 +315,7 @@ class Hooks(PlainHooks):
         return self.assign(name, value)
 
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, Tensor)):
             value = self.recorder.constant(value)
         if type(value) in (list, dict, set):
             grown = self._grown(value)
@@ -338,6 +340,9 @@ class Hooks(PlainHooks):
         if isinstance(target, np.ndarray):
             setattr(self.recorder.constant(target), name, value)
             return
+        if isinstance(target, Tensor) and name in ("grad", "data"):
+            setattr(self.recorder.constant(target), name, value)
+            return
         self.recorder.set_attribute(target, name, value)
 
     def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
@@ -360,7 +365,7 @@ class Hooks(PlainHooks):
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
             plain: Any = value
-            return plain[key] if grid is None else grid
+            return self.recorder.met(plain[key]) if grid is None else grid
         return self.recorder.run_getitem(value, key)
 
     def setitem(self, target: Any, key: Any, value: Any) -> None:
@@ -422,7 +427,7 @@ class Hooks(PlainHooks):
             return self.recorder.unpacked_unknown(self.recorder.lists.get(value), before, after, starred)
         elif isinstance(value, Opaque):
             return self.recorder.unpacked_unknown(value, before, after, starred)
-        return super().unpack(value, before, after, starred)
+        return [self.recorder.met(item) for item in super().unpack(value, before, after, starred)]
 
     def iterate(self, iterable: Any) -> Any:
         recorder = self.recorder

@@ -14,6 +14,7 @@ from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import untie
 from weft.capture._sizes import abstract_key
+from weft.capture._tensor_writes import check_leaf
 from weft.capture._values import Array, Scalar
 from weft.capture._views import Step, is_basic, step_for_key
 from weft.graph import Graph, Node
@@ -47,6 +48,7 @@ class Memory:
 
     def store(self: Any, array: Array, value: Node) -> None:
         """Write a whole array: what shares its memory changes too."""
+        check_leaf(self, array)
         region, path = self.region, array.path
         parts = (Array(self, array.buffer, path[:n], array.spec) for n in range(1, len(path)))
         contents = [self._content(array.buffer), *(self.read(part) for part in parts)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.capture._iterables import Collected
 from weft.capture._lists import GrownList
-from weft.capture._numpy_probe import sampled, shared, type_of_sample
+from weft.capture._numpy_probe import elementwise_type, sampled, shared, type_of_sample
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced
 from weft.errors import ShapeError, TraceError, UnknownShape
@@ -292,7 +292,9 @@ class NumpyCalls:
         result, samples = sampled(recorder, function, args, kwargs, otherwise)
         if isinstance(result, (type, np.dtype)):
             return result
-        type_ = type_of_sample(recorder, result, function)
+        type_ = elementwise_type(result, function, args, kwargs)
+        if type_ is None:
+            type_ = type_of_sample(recorder, result, function)
         node = recorder.create(function, args, kwargs, type_)
         return shared(recorder, recorder.wrap(node, type_, tensor=False), result, samples, function)
 

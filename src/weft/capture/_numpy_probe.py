@@ -13,6 +13,7 @@ from weft.capture._views import Step
 from weft.graph import Node
 from weft.ops import Spec
 from weft.ops._dim import Dim
+from weft.ops._spec import broadcast_shapes
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -114,6 +115,26 @@ def _called(function: Any, samples: Samples, args: Any, kwargs: Any) -> Any:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*samples.of(args), **samples.of(kwargs))
+
+
+def elementwise_type(result: Any, function: Any, args: Any, kwargs: Any) -> Any:
+    """The type of what a ufunc gives, whose sizes are those of its arguments; None for other functions."""
+    if not isinstance(function, np.ufunc) or function.signature is not None or "where" in kwargs:
+        return None
+    if not all(isinstance(a, (Array, Scalar, np.ndarray, np.generic, *_NUMBERS)) for a in args):
+        return None
+    shape = broadcast_shapes(function.__name__, *(_shape(a) for a in args))
+    parts = result if isinstance(result, tuple) else (result,)
+    if not shape or any(np.asarray(part).dtype.kind not in "biufc" for part in parts):
+        return None
+    types = tuple(Spec(shape, part.dtype) for part in parts)
+    return types if isinstance(result, tuple) else types[0]
+
+
+def _shape(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Array):
+        return tuple(value.spec.shape)
+    return () if isinstance(value, Scalar) else np.shape(value)
 
 
 def type_of_sample(recorder: Recorder, result: Any, function: Any) -> Any:

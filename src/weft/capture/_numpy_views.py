@@ -58,6 +58,14 @@ def _fliplr(recorder: Recorder, m: Any) -> Any:
     return recorder.getitem(array, (_ALL, _REVERSED, ...))
 
 
+@special(np.diag)
+def _diag(recorder: Recorder, v: Any, k: Any = 0) -> Any:
+    array = _as_array(recorder, v, None, copy=False)
+    if len(array.spec.shape) not in (1, 2):
+        raise ValueError("Input must be 1- or 2-d.")
+    return call_named(recorder, "diag" if len(array.spec.shape) == 1 else "diagonal", array, k)
+
+
 @special(np.rot90)
 def _rot90(recorder: Recorder, m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
     array = _as_array(recorder, m, None, copy=False)

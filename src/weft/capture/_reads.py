@@ -51,6 +51,8 @@ class OuterReads:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
+        if isinstance(owner, Tensor) and name in ("grad", "data", "requires_grad"):
+            return getattr(self.recorder.constant(owner), name)
         computed = getattr(type(owner), name, None)
         if isinstance(computed, property) and _is_own(computed.fget):
             self._note(type(owner), name, computed)

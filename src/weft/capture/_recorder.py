@@ -27,6 +27,7 @@ from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
+from weft.capture._steps import Training
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.capture._views import VIEWS, arrays_in
@@ -76,13 +77,16 @@ class Recorder(Running, Memory, Refusals):
         self.untyped = False  # whether all values are of unknown type, as in a script
         self.numpy = NumpyCalls(self)
         self.python = PythonCalls(self)
+        self.training = Training(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.computed: dict[Node, tuple[Any, ...]] = {}  # node of a number of Python's → what it was computed from
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.no_grad = False  # whether the program is inside of `with weft.no_grad()`
         self.asked_identity = False  # whether the program asked if two arrays are one and the same
         self.tensors = False  # whether any value is a Tensor
-        self.result_leaves: list[Any] = []  # what the program returned, traced values among them
+        self.custom = False  # whether a function with a derivative rule of its own was called
+        self.opened: set[Any] = set()  # such functions that are being captured themselves
+        self.result: tuple[Any, Any, Any] = ([], [], None)  # what the program returned: values, nodes, structure
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
         self.active: list[Any] = []  # functions of the program that are running
         self.checkpoints = 0  # how many calls of `checkpoint` there were
@@ -196,6 +200,12 @@ class Recorder(Running, Memory, Refusals):
         from weft.capture._tensor_values import TensorArray
 
         return TensorArray
+
+    def met(self, value: Any) -> Any:
+        """A value that the program has found somewhere: an array that a container holds is read when the graph runs."""
+        if isinstance(value, (np.ndarray, Tensor)) and is_traceable(value):
+            return self.constant(value)
+        return value
 
     def constant(self, value: Any) -> Any:
         """The traced value of an array the program closes over; the graph reads the array itself, not a copy."""

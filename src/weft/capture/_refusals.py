@@ -48,7 +48,8 @@ class Refusals:
 
     def goes_by(self: Any, test: Any) -> bool:
         """Whether the program branches on a number known in this call, under a guard: sizes and integers do."""
-        return self.can_decide(test) and (test.relation is not None or test.dim is not None)
+        by_hints = self.training.by_hints
+        return self.can_decide(test) and (by_hints or test.relation is not None or test.dim is not None)
 
     def truth(self: Any, value: Any) -> Any:
         """A traced value as a truth value."""

@@ -15,8 +15,7 @@ import numpy as np
 
 from weft import _where
 from weft._module import Module
-from weft.autograd import Tensor, checkpoint, tensor
-from weft.capture._checkpointed import run_checkpoint
+from weft.autograd import Tensor
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
 from weft.capture._copying import COPYING
@@ -31,6 +30,7 @@ from weft.capture._pure import attempt_pure
 from weft.capture._refusals import WRAP
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
+from weft.capture._tensor_calls import TENSOR_CALLS
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped
 from weft.errors import CaptureError
@@ -80,6 +80,10 @@ class Running(SizeNodes):
         if isinstance(function, types.MethodType):
             if isinstance(function.__self__, (np.random.Generator, np.random.RandomState)):
                 return self.run_numpy(function, args, kwargs)
+            if function.__name__ in getattr(type(function.__self__), "__weft_effects__", ()):
+                return self.training.advance(function.__self__, args, kwargs)
+            if isinstance(function.__self__, Tensor):
+                return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
             return self.run(function.__func__, (function.__self__, *args), kwargs)
         if self._is_numpy(function):
             return self.run_numpy(function, args, kwargs)
@@ -120,12 +124,8 @@ class Running(SizeNodes):
     def run_function(self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_wrapped(function):
             return self.wrapped(function, args, kwargs)  # also where nothing traced is given: each call runs it anew
-        if function is tensor:
-            from weft.capture._tensor_values import make_tensor
-
-            return make_tensor(self, *args, **kwargs)
-        if function is checkpoint:
-            return run_checkpoint(self, *args, **kwargs)
+        if function in TENSOR_CALLS:
+            return TENSOR_CALLS[function](self, *args, **kwargs)
         if function in COPYING:
             return self.python.call(function, args, kwargs)
         if function in CONTROL or _is_library(function):
@@ -266,6 +266,10 @@ class Running(SizeNodes):
         self.reads.making(cls)
         init: Any = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
         made: Any
+        if cls is Tensor and traced_in(args, kwargs):
+            from weft.capture._tensor_values import tensor_of
+
+            return tensor_of(self, *args, **kwargs)
         if cls in (list, tuple, set, dict, frozenset):
             from weft.capture._lookups import container
 
@@ -480,7 +484,7 @@ def _is_library(function: Any) -> bool:
     module = getattr(function, "__module__", None) or ""
     root = module.partition(".")[0]
     if root in ("numpy", "weft"):
-        return not module.startswith("weft.nn")
+        return not module.startswith(("weft.nn", "weft.random"))  # those draw numbers, new ones in each call
     return root in sys.stdlib_module_names and root != "__main__"
 
 

@@ -99,4 +99,13 @@ def place_of(keys: Any, largest: bool) -> int:
     return (max if largest else min)(range(len(keys)), key=keys.__getitem__)
 
 
-LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked, sort_order, place_of)
+def together(*values: Any) -> tuple[Any, ...]:
+    """Several values as one.
+
+    >>> together(1, 2)
+    (1, 2)
+    """
+    return values
+
+
+LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked, sort_order, place_of, together)

@@ -82,6 +82,19 @@ def sharing(statement: Plain, keys: Keys) -> str:
     return OTHER if found is None or "out" in statement.kwargs else _of_op(found, statement)
 
 
+def gives_own(node: Node) -> bool:
+    """Whether the result of a node surely lies in memory of its own."""
+    if node.op != "call_function" or not is_spec(node.meta.get("type")):
+        return False
+    try:
+        if node.target in _OPERATORS:
+            return True
+    except TypeError:
+        return False
+    op = op_of(node.target)
+    return op is not None and "out" not in node.kwargs and _of_op(op, node) == OWN  # type: ignore[arg-type]  # both have kwargs
+
+
 def _of_op(op: Op, statement: Plain) -> str:
     if op.name == "astype":
         return OWN if statement.kwargs.get("copy", True) is True else OTHER

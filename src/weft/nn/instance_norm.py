@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 import weft.nn.functional as F
-from weft._module import as_array
 from weft.autograd import Tensor
 from weft.errors import ShapeError
-from weft.nn.normalization import _BatchNorm
+from weft.nn.normalization import _BatchNorm, _values, move
 from weft.ops import Spec
 
 __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
@@ -46,7 +45,7 @@ class _InstanceNorm(_BatchNorm):
             raise ShapeError(f"{name}: expected {self.num_features} channels, got shape {input.shape}")
         own = self.training or not self.track_running_stats
         if self.training and self.track_running_stats and isinstance(batch, (Tensor, np.ndarray)):
-            self._track(as_array(batch))
+            self._track(_values(batch))
         mean, var = (None, None) if own else (self.running_mean, self.running_var)
         result = F.instance_norm(batch, mean, var, self.weight, self.bias, own, 0.0, self.eps)
         return result[0] if alone else result
@@ -56,9 +55,8 @@ class _InstanceNorm(_BatchNorm):
         axes = tuple(range(2, x.ndim))
         rate = self.momentum
         assert rate is not None, "the constructor takes a number"
-        for name, new in (("running_mean", x.mean(axes)), ("running_var", x.var(axes, ddof=1))):
-            old = as_array(getattr(self, name))
-            setattr(self, name, Tensor(((1 - rate) * old + rate * new.mean(0)).astype(old.dtype)))
+        for running, new in ((self.running_mean, x.mean(axes)), (self.running_var, x.var(axes, ddof=1))):
+            move(running, (1 - rate) * _values(running) + rate * new.mean(0))
 
 
 class InstanceNorm1d(_InstanceNorm):

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 import weft.nn.functional as F
-from weft._module import Module, as_array
-from weft.autograd import Tensor
+from weft._module import Module
+from weft.autograd import Tensor, no_grad
 from weft.errors import ShapeError
 from weft.nn import init
 from weft.nn._make import buffer, check_device, parameter
@@ -77,7 +77,7 @@ class _BatchNorm(Module):
             raise ShapeError(f"{type(self).__name__}: expected {wanted} dimensions, got shape {input.shape}")
         batch = self.training or not self.track_running_stats
         if self.training and self.track_running_stats and isinstance(input, (Tensor, np.ndarray)):
-            self._track(as_array(input))
+            self._track(_values(input))
         mean, var = (None, None) if batch else (self.running_mean, self.running_var)
         return F.batch_norm(input, mean, var, self.weight, self.bias, batch, 0.0, self.eps)
 
@@ -89,12 +89,11 @@ class _BatchNorm(Module):
                 f"{type(self).__name__}: training needs more than one value per channel, got shape {x.shape}"
             )
         axes = (0, *range(2, x.ndim))
-        batches = as_array(self.num_batches_tracked) + 1
-        self.num_batches_tracked = Tensor(batches)
+        batches = _values(self.num_batches_tracked) + 1
+        move(self.num_batches_tracked, batches)
         rate = 1 / int(batches) if self.momentum is None else self.momentum
-        for name, new in (("running_mean", x.mean(axes)), ("running_var", x.var(axes, ddof=1))):
-            old = as_array(getattr(self, name))
-            setattr(self, name, Tensor(((1 - rate) * old + rate * new).astype(old.dtype)))
+        for running, new in ((self.running_mean, x.mean(axes)), (self.running_var, x.var(axes, ddof=1))):
+            move(running, (1 - rate) * _values(running) + rate * new)
 
     def extra_repr(self) -> str:
         """Channels and settings."""
@@ -102,6 +101,16 @@ class _BatchNorm(Module):
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
+
+
+def move(running: Any, values: Any) -> None:
+    """Write new statistics over the old."""
+    with no_grad():
+        running[...] = values.astype(running.dtype)
+
+
+def _values(x: Any) -> Any:
+    return x.detach().numpy() if isinstance(x, Tensor) else x
 
 
 class BatchNorm1d(_BatchNorm):

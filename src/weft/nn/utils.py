@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._tracing import current_recorder
 from weft.autograd import Tensor
 from weft.nn import _padded as rnn
 from weft.ops import concat, reshape
@@ -107,9 +108,11 @@ def clip_grads_with_norm_(
     """
     # A little more than the norm: rounding must not leave the result above max_norm.
     factor = float(max_norm) / (float(total_norm) + 1e-6)
-    if not factor >= 1:
-        for p in _with_gradients(parameters):
-            _replace(p, _gradient(p) * factor)
+    if current_recorder.get() is None and factor >= 1:
+        return
+    factor = factor if not factor >= 1 else 1.0  # of a captured step, which is to do for both cases
+    for p in _with_gradients(parameters):
+        _replace(p, _gradient(p) * factor)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

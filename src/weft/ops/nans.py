@@ -114,8 +114,9 @@ def _variance(name: str, x: Any, axis: Any, dtype: Any, ddof: float, keepdims: b
     x = astype(x, dtype) if dtype is not None else x if dtype_of(x).kind in "fc" else astype(x, np.float64)
     nan = isnan(x)
     count = sum(logical_not(nan), axis, keepdims=True)
-    away = x - sum(where(nan, 0, x), axis, keepdims=True) / astype(divisor(count), real_dtype(dtype_of(x)))
-    square = where(nan, 0, away * away if dtype_of(x).kind == "f" else real(away * conj(away)))
+    middle = sum(where(nan, 0, x), axis, keepdims=True) / astype(divisor(count), real_dtype(dtype_of(x)))
+    away = where(nan, 0, x - middle)  # before it is squared: the slope of the square of a NaN would be NaN
+    square = away * away if dtype_of(x).kind == "f" else real(away * conj(away))
     freedom = sum(logical_not(nan), axis, keepdims=keepdims) - ddof
     short = less_equal(freedom, 0)
     total = sum(square, axis, keepdims=keepdims) / astype(where(short, 1, freedom), dtype_of(square))

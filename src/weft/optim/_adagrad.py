@@ -69,16 +69,18 @@ class Adagrad(Optimizer):
         _options.one_way_to_run("Adagrad", group)
 
     def _begin(self, parameter: Tensor, group: Group) -> None:
+        self._prepare(parameter, self.state[parameter], group)
+
+    def _prepare(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        if "sum" in state:
+            return
         start = float(group["initial_accumulator_value"])
         complex_start = complex(start, start)  # real and imaginary parts have sums of their own
         fill = complex_start if parameter.dtype.kind == "c" else start
-        self.state[parameter] = {"step": 0, "sum": Tensor(np.full(parameter.shape, fill, parameter.dtype))}
+        state["step"], state["sum"] = 0, Tensor(np.full(parameter.shape, fill, parameter.dtype))
 
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
-        if "sum" not in state:
-            self._begin(parameter, group)
-            state = self.state[parameter]
-        state["step"] += 1
+        state["step"] = state["step"] + 1
         rate = float(group["lr"]) / (1 + (state["step"] - 1) * float(group["lr_decay"]))
         decay, eps, maximize = float(group["weight_decay"]), float(group["eps"]), group["maximize"]
         for p, g, total, t, u in blocks(parameter, state["sum"], scratch=2):

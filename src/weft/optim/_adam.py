@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.optim import _options
-from weft.optim._blocks import blocks, downhill, zeros_like
+from weft.optim._blocks import begin, blocks, downhill
 from weft.optim._optimizer import Group, Optimizer
 
 
@@ -68,12 +68,13 @@ class Adam(Optimizer):
         _options.betas(self._name, group)
         _options.one_way_to_run(self._name, group)
 
+    def _prepare(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        state.setdefault("step", 0)
+        begin(state, _kept(group), parameter)
+
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
-        kept = ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"][: 3 if group["amsgrad"] else 2]
-        step = state["step"] = state.get("step", 0) + 1
-        for name in kept:
-            if name not in state:
-                state[name] = zeros_like(parameter)
+        kept = _kept(group)
+        step = state["step"] = state["step"] + 1
         lr, decay, maximize = float(group["lr"]), float(group["weight_decay"]), group["maximize"]
         beta1, beta2 = map(float, group["betas"])
         shrink = 1 - lr * decay if group["decoupled_weight_decay"] else 1.0
@@ -134,6 +135,10 @@ class AdamW(Adam):
             fused=fused,
             decoupled_weight_decay=True,
         )
+
+
+def _kept(group: Group) -> list[str]:
+    return ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"][: 3 if group["amsgrad"] else 2]
 
 
 def _average(m: Any, g: Any, beta: float, t: Any) -> None:

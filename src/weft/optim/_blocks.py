@@ -7,11 +7,12 @@ torch's optimisers treat it too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from weft._tracing import current_recorder
 from weft.autograd import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -24,6 +25,10 @@ def blocks(parameter: Tensor, *state: Tensor, scratch: int = 0) -> Iterator[list
 
     Must be exhausted: after the last block the parameter is marked as written.
     """
+    recorder = current_recorder.get()
+    if recorder is not None:
+        yield from recorder.training.blocks(parameter, state, scratch)
+        return
     array = parameter.numpy()
     in_place = array.flags.writeable and array.flags.c_contiguous
     target = array if in_place else np.array(array, order="C")
@@ -66,6 +71,13 @@ def downhill(g: Array, p: Array, out: Array, weight_decay: float, maximize: bool
 def zeros_like(parameter: Tensor) -> Tensor:
     """Zeros of a parameter's shape and dtype, in C order."""
     return Tensor(np.zeros(parameter.shape, parameter.dtype))
+
+
+def begin(state: dict[str, Any], names: Iterable[str], parameter: Tensor) -> None:
+    """Let a state hold zeros under each name that it does not know yet."""
+    for name in names:
+        if name not in state:
+            state[name] = zeros_like(parameter)
 
 
 def _flat(array: Array) -> Array:

@@ -86,6 +86,7 @@ class LBFGS(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Call `closure` as often as it takes; the loss of its first call is returned."""
+        self._not_captured("the step of LBFGS, which calls the closure as often as the values it finds ask for")
         if closure is None:
             raise TypeError("LBFGS.step: a closure is needed that computes the loss, calls backward and returns it")
         group, state = self.param_groups[0], self.state[self._parameters[0]]

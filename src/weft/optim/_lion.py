@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.optim import _options
-from weft.optim._blocks import blocks, zeros_like
+from weft.optim._blocks import begin, blocks
 from weft.optim._optimizer import Group, Optimizer
 
 
@@ -46,9 +46,10 @@ class Lion(Optimizer):
         _options.not_negative("Lion", group, "lr", "weight_decay")
         _options.betas("Lion", group)
 
+    def _prepare(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        begin(state, ["exp_avg"], parameter)
+
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
-        if "exp_avg" not in state:
-            state["exp_avg"] = zeros_like(parameter)
         lr, maximize = float(group["lr"]), group["maximize"]
         shrink = 1 - lr * float(group["weight_decay"])
         beta1, beta2 = map(float, group["betas"])

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._tracing import current_recorder
 from weft.autograd import Tensor, enable_grad
 from weft.errors import DtypeError, ShapeError, StateError
 from weft.optim._state import load, pack
@@ -50,6 +51,9 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient; a `closure` is called first, and its loss returned."""
+        recorder = current_recorder.get()
+        if recorder is not None:
+            return recorder.training.step(self, closure)
         loss = None
         if closure is not None:
             with enable_grad():
@@ -59,8 +63,13 @@ class Optimizer:
         for parameter, _ in ready:
             self._check(parameter)
         for parameter, group in ready:
-            self._update(parameter, self.state[parameter], group)
+            state = self.state[parameter]
+            self._prepare(parameter, state, group)
+            self._update(parameter, state, group)
         return loss
+
+    def _prepare(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        """Begin what is remembered of a parameter, where it is missing; what is not begun here, `_update` begins."""
 
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
         """Change one parameter by its gradient; subclasses define this, or `step` as a whole."""
@@ -68,6 +77,10 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros."""
+        recorder = current_recorder.get()
+        if recorder is not None:
+            recorder.training.zero_grad(self, set_to_none)
+            return
         for group in self.param_groups:
             for parameter in group["params"]:
                 if set_to_none or parameter.grad is None:
@@ -82,6 +95,7 @@ class Optimizer:
 
     def add_param_group(self, param_group: Mapping[str, Any]) -> None:
         """Add parameters with options of their own; options that are not given are the optimiser's defaults."""
+        self._not_captured("an optimiser that gets parameters")
         if not isinstance(param_group, Mapping):
             raise TypeError(f"{self._name}: a parameter group is a dict, got {type(param_group).__name__}")
         if "params" not in param_group:
@@ -131,6 +145,12 @@ class Optimizer:
             raise ValueError(f"{self._name}: either all parameters are (name, tensor) pairs or none is")
         return [name for name, _ in pairs], [value for _, value in pairs]
 
+    def _not_captured(self, what: str) -> None:
+        """Refuse what would happen once, when a program is captured."""
+        recorder = current_recorder.get()
+        if recorder is not None:
+            recorder.refuse(f"{self._name}: {what}", help="do it outside of the captured function")
+
     # What a step needs
 
     def _ready(self) -> Iterator[tuple[Tensor, Group]]:
@@ -163,6 +183,7 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a copy of what `state_dict` gave; what does not fit is reported whole, and nothing is changed."""
+        self._not_captured("an optimiser that loads its state")
         groups, state = load(self, state_dict)
         self.param_groups, self.state = groups, state
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.optim import _options
-from weft.optim._blocks import blocks, downhill, zeros_like
+from weft.optim._blocks import begin, blocks, downhill
 from weft.optim._optimizer import Group, Optimizer
 
 
@@ -62,14 +62,15 @@ class RMSprop(Optimizer):
         _options.not_negative("RMSprop", group, "lr", "eps", "momentum", "weight_decay", "alpha")
         _options.one_way_to_run("RMSprop", group)
 
+    def _prepare(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        begin(state, _kept(group), parameter)
+        state.setdefault("step", 0)
+
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
         lr, alpha, eps, momentum = (float(group[name]) for name in ("lr", "alpha", "eps", "momentum"))
         decay, maximize = float(group["weight_decay"]), group["maximize"]
-        kept = ["square_avg"] + ["grad_avg"] * bool(group["centered"]) + ["momentum_buffer"] * bool(momentum)
-        for name in kept:
-            if name not in state:
-                state[name] = zeros_like(parameter)
-        state["step"] = state.get("step", 0) + 1
+        kept = _kept(group)
+        state["step"] = state["step"] + 1
         for p, g, square, *rest, t, u in blocks(parameter, *(state[name] for name in kept), scratch=2):
             g = downhill(g, p, u, decay, maximize)
             np.multiply(g, 1 - alpha, out=t)
@@ -94,3 +95,12 @@ class RMSprop(Optimizer):
             else:
                 np.multiply(t, lr, out=t)
             np.subtract(p, t, out=p)
+
+
+def _kept(group: Group) -> list[str]:
+    kept = ["square_avg"]
+    if group["centered"]:
+        kept.append("grad_avg")
+    if group["momentum"]:
+        kept.append("momentum_buffer")
+    return kept

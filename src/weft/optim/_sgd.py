@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.optim import _options
-from weft.optim._blocks import blocks, downhill
+from weft.optim._blocks import blocks, downhill, zeros_like
 from weft.optim._optimizer import Group, Optimizer
 
 
@@ -63,6 +63,11 @@ class SGD(Optimizer):
         _options.one_way_to_run("SGD", group)
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError("SGD: nesterov needs a momentum and no dampening")
+
+    def _prepare(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
+        # Speed gathered from zero is the gradient itself, unless the gradient is dampened: the first is not.
+        if group["momentum"] and not group["dampening"] and state.get("momentum_buffer") is None:
+            state["momentum_buffer"] = zeros_like(parameter)
 
     def _update(self, parameter: Tensor, state: dict[str, Any], group: Group) -> None:
         lr, momentum, fresh = float(group["lr"]), float(group["momentum"]), 1 - float(group["dampening"])

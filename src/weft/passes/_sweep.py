@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft.graph import Graph, Node, map_arg
+from weft.graph._looping import together
 from weft.ops._op import TABLE
 
 MISSING: Any = object()
@@ -29,6 +30,7 @@ class Sweep:
             if self._swaps and not self._swaps.keys().isdisjoint(node._input_nodes):
                 current = lambda one: self._swaps.get(one, one)  # noqa: E731  # one expression, used twice below
                 node._set(map_arg(node._args, current), map_arg(node._kwargs, current))
+            if self._swaps or (node._target is operator.getitem and isinstance(node.args[0], Node)):
                 item = item_of_container(node)
                 if item is not MISSING and self.allows(node, item):
                     self.replace(node, item)
@@ -55,9 +57,13 @@ def is_getitem(node: Node) -> bool:
 
 def item_of_container(node: Node) -> Any:
     """The item that a node reads from a tuple, list or dict which stands in its arguments; MISSING where it is none."""
-    if not is_getitem(node) or not isinstance(node.args[0], (tuple, list, dict)):
+    if not is_getitem(node):
         return MISSING
     held, key = node.args
+    if isinstance(held, Node) and held.op == "call_function" and held.target is together:
+        held = held.args
+    if not isinstance(held, (tuple, list, dict)):
+        return MISSING
     if type(key) is int and isinstance(held, (tuple, list)):
         return held[key] if -len(held) <= key < len(held) else MISSING
     return held.get(key, MISSING) if isinstance(held, dict) and type(key) in (int, str) else MISSING

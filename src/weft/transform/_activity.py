@@ -14,8 +14,10 @@ import numpy as np
 from weft.graph import Graph, Node
 from weft.graph._arguments import map_aggregate
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
+from weft.graph._looping import together
 from weft.ops import Spec
 from weft.transform._calls import op_call, varies_with
+from weft.transform._custom_nodes import custom_call
 from weft.transform._tape import Tape, Tapes
 
 Active = bool | tuple[Any, ...]
@@ -79,6 +81,8 @@ def _of_call(node: Node, found: dict[Node, Active]) -> Active:
         whole = found.get(node.args[0], False)
         if isinstance(whole, tuple) and isinstance(node.args[1], int):
             return whole[node.args[1]]
+    if target is together:
+        return spread(tuple(of(found, value) for value in node.args), type_)
     if node.bodies:
         return spread(_of_control(node, found), type_)
     called = op_call(node)
@@ -97,6 +101,8 @@ def _of_control(node: Node, found: dict[Node, Active]) -> Active:
         return loop_activity(args[1], 0, args[2], args[3:], found)
     if target is fori_loop:
         return loop_activity(args[2], 1, args[3], args[4:], found)
+    if target is custom_call:
+        return any(of(found, operand) for operand in args[2])
     assert target is scan, target
     return True
 

@@ -1,9 +1,9 @@
 """Batching: a graph of one example becomes one of many, each value that varies with a new axis in front.
 
-`Batch` walks the nodes of the graph and writes what they mean for all examples into another one. A value that is the same
-for all examples stays as it is, a value that is not is `Rows`. Ops have rules (`_batch_rules`, `_batch_index`), composite
-ops are batched by their bodies, control flow is in `_batch_control`; what has no rule runs for one example after the
-other, in a loop (`_batch_rows`), and so does the whole graph where a value of it cannot be held for all examples at once.
+`Batch` walks the nodes of the graph and writes what they mean for all examples into another one. A value that is the
+same for all stays as it is, one that is not is `Rows`. Ops have rules (`_batch_rules`, `_batch_index`), composite ops
+are batched by their bodies, control flow is in `_batch_control`. What has no rule runs for one example after the other,
+in a loop (`_batch_rows`); so does the whole graph where a value of it cannot be held for all examples at once.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def kind_dtype(type_: Any) -> np.dtype[Any]:
 
 
 class Batch:
-    """The walk. `known` has for each node of the graph what stands for it; `mask`, where not None, the examples that
-    count: what the others compute is thrown away, and must not raise.
+    """The walk. `known` has for each node of the graph what stands for it.
+
+    `mask`, where not None, tells the examples that count: what others compute is thrown away, and must not raise.
     """
 
     def __init__(self, builder: Builder, size: Any, known: dict[Node, Any], mask: Value | None = None) -> None:
@@ -182,7 +183,7 @@ class Batch:
 
     def _composite(self, op: Op, arguments: Sequence[Any]) -> Any:
         """Batch the body of an op, recorded for one example."""
-        scratch = Builder(Graph(), self.builder.sizes)
+        scratch = Builder(Graph(), self.builder.sizes, self.builder)  # which can read the sizes there are
         inner = Batch(self.builder, self.size, {}, self.mask)
 
         def stand_in(entry: Any) -> Any:
@@ -201,6 +202,7 @@ class Batch:
             return NotImplemented
         finally:
             current_tracer.reset(token)
+        inner.known.update((place, outer) for outer, place in scratch.region.inputs.items())
         inner.run(scratch.graph.nodes)
         return _mapped(result, lambda part: inner.known[part.node] if isinstance(part, Value) else part)
 

@@ -35,8 +35,7 @@ def close_all(bodies: Sequence[Builder], own: Sequence[Sequence[Node]], results:
                 operands[outer] = None
     for body, inputs in zip(bodies, own, strict=True):
         order = list(inputs)
-        for outer in operands:
-            order.append(body.region.lift(outer))
+        order.extend(body.region.lift(outer) for outer in operands)
         for outer, place in list(body.region.inputs.items()):
             if outer not in operands:
                 body.graph.erase_node(place)

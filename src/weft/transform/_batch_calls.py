@@ -14,7 +14,7 @@ from weft.capture._draws import draw, shuffled
 from weft.graph import Node
 from weft.graph._control import check, fail
 from weft.graph._effects import is_impure
-from weft.graph._looping import before_end, trip_count
+from weft.graph._looping import before_end, together, trip_count
 from weft.ops import Op, Spec
 from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain
 from weft.transform._batch_layouts import from_layout, joined, laid, layout_of, type_in
@@ -37,16 +37,20 @@ def draws(node: Node) -> bool:
 _DIVIDE = frozenset({operator.truediv, operator.floordiv, operator.mod, operator.pow, divmod, pow})
 _SAFE_CALLS: frozenset[Any] = frozenset(
     {operator.getitem, getattr, operator.not_, operator.truth, min, max, len, float, bool, complex, int}
-    | {trip_count, before_end, record}
+    | {trip_count, before_end, record, together}
 )
 _SAFE_OPS = frozenset(
-    "astype stop_gradient clip nan_to_num reshape permute_dims expand_dims squeeze broadcast_to broadcast_arrays tile flip"
-    " roll zeros ones empty full zeros_like ones_like empty_like full_like eye tril triu concat stack unstack split"
-    " cumulative_sum cumulative_prod linear_recurrence sum sum_to prod mean logsumexp max min argmax argmin all any"
-    " count_nonzero getitem index_update index_add place_at matmul matrix_transpose diagonal from_diagonal contract"
-    " softmax log_softmax softmax_input log_softmax_input softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope"
-    " linear arange linspace vector_norm sort argsort fft ifft rfft irfft isclose divmod modf frexp pad".split()
+    "copy astype stop_gradient clip nan_to_num reshape permute_dims expand_dims squeeze broadcast_to"
+    " broadcast_arrays tile flip roll zeros ones empty full zeros_like ones_like empty_like full_like eye tril"
+    " triu concat stack unstack split cumulative_sum cumulative_prod linear_recurrence sum sum_to prod mean"
+    " logsumexp max min argmax argmin all any count_nonzero getitem index_update index_add place_at matmul"
+    " matrix_transpose diagonal from_diagonal contract softmax log_softmax softmax_input log_softmax_input"
+    " softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope linear arange linspace vector_norm sort"
+    " argsort fft ifft rfft irfft isclose divmod modf frexp pad".split()
 )
+
+
+_GUARDED_OPS = frozenset({"take", "take_along_axis", "scatter_add"})
 
 
 def may_raise(batch: Batch, node: Node, varies: bool) -> bool:
@@ -59,8 +63,8 @@ def may_raise(batch: Batch, node: Node, varies: bool) -> bool:
     if called is None or node.target is operator.getitem:
         return node.target not in _SAFE_CALLS
     op, arguments = called
-    if op.composite:
-        return not varies  # where it varies its body is looked at
+    if op.composite or op.name in _GUARDED_OPS:
+        return not varies  # where it varies its body is looked at, or its rule sees to it
     if op.domain is None:
         return op.name not in _SAFE_OPS
     if not varies and _of_numbers(node):
@@ -83,7 +87,7 @@ def _integers(type_: Any) -> bool:
 def _one(batch: Batch, entry: Any) -> Value:
     """The numbers of entries of one element each."""
     value = batch.front(entry)
-    return value if len(value.shape) == 1 else batch.call("reshape", value, (batch.size,))  # type: ignore[no-any-return]  # a Value
+    return value if len(value.shape) == 1 else batch.call("reshape", value, (batch.size,))
 
 
 def _item(batch: Batch, node: Node) -> Any:
@@ -237,6 +241,7 @@ SPECIAL: dict[Any, Callable[[Batch, Node], Any]] = {
     operator.getitem: _item,
     getattr: _attribute,
     record: _record,
+    together: lambda batch, node: tuple(batch.held(each) for each in node.args),
     check: _check,
     fail: _fail,
     draw: _generator_made,

@@ -20,6 +20,7 @@ from weft.transform._batch_bodies import body_of, close_all, take_back
 from weft.transform._batch_calls import turns
 from weft.transform._batch_layouts import as_rows, from_layout, joined, laid, layout_of, named_layout, side, type_in
 from weft.transform._builder import Builder, Value
+from weft.transform._custom_nodes import custom_call
 from weft.transform._tape import Tape, Tapes
 
 _ANY = TABLE["any"]
@@ -27,19 +28,19 @@ _ANY = TABLE["any"]
 
 def batch_control(batch: Batch, node: Node) -> Any:
     """What stands for a control-flow node."""
-    known = {cond: _cond, switch: _switch, while_loop: _while, fori_loop: _for}
+    from weft.transform._batch_custom import batch_custom
+
+    known = {cond: _cond, switch: _switch, while_loop: _while, fori_loop: _for, custom_call: batch_custom}
     rule = known.get(node.target)
     if rule is None:
-        raise Unbatchable("control flow of values of no known type", node)
+        return batch.row_by_row(node)
     if batch.mask is not None:
         return rule(batch, node)
     mark = batch.builder.mark()
-    held = dict(batch.known)
     try:
         return rule(batch, node)
     except Unbatchable:
         take_back(batch.builder, mark)
-        batch.known = held
     return batch.row_by_row(node)
 
 
@@ -78,7 +79,9 @@ class Body:
         if isinstance(entry, Rows):
             return Rows(self.builder.value(entry.value.node), entry.type)
         if isinstance(entry, TapeRows):
-            return TapeRows(self.builder.value(entry.value.node), entry.parts, entry.late)
+            node = self.builder.region.lift(entry.value.node)
+            node.meta["type"] = entry.value.type  # of the branch's own, where several have left one
+            return TapeRows(Value(self.builder, node, entry.value.type), entry.parts, entry.late)
         if isinstance(entry, TapesRows):
             return TapesRows(self.builder.value(entry.value.node), entry.layouts)
         if isinstance(entry, Chosen):
@@ -116,7 +119,7 @@ def _cond(batch: Batch, node: Node) -> Any:
 
 def _truth(batch: Batch, entry: Rows) -> Value:
     value = entry.value if entry.ndim == 0 else batch.call("reshape", entry.value, (batch.size,))
-    return value if value.dtype.kind == "b" else batch.call("astype", value, bool)  # type: ignore[no-any-return]  # a Value
+    return value if value.dtype.kind == "b" else batch.call("astype", value, bool)
 
 
 def _switch(batch: Batch, node: Node) -> Any:
@@ -137,6 +140,9 @@ def _branches(
     for number, graph in enumerate(graphs):
         body = Body(batch, graph, batch.mask)
         body.from_outside(body.places, [side(entry, number) for entry in entries])
+        for place, entry in zip(body.places, entries, strict=True):
+            if isinstance(entry, Node) and isinstance(entry.meta.get("type"), Tapes):
+                body.batch.known[place].meta["type"] = entry.meta["type"].types[number]  # the branch's own
         bodies.append(body)
         results.append(body.run())
     type_ = batch.type_of(node)
@@ -434,7 +440,7 @@ def _going(batch: Batch, graph: Graph, values: Sequence[Any], mask: Value | None
     output = graph.output_node().args[0]
     entry = inner.held(output[0] if isinstance(output, tuple) else output)
     truth = _truth(batch, entry if isinstance(entry, Rows) else Rows(batch.front(batch.builder.value(entry))))
-    return truth if mask is None else batch.call("logical_and", truth, mask)  # type: ignore[no-any-return]  # a Value
+    return truth if mask is None else batch.call("logical_and", truth, mask)
 
 
 def _uneven_while(batch: Batch, node: Node, layouts: tuple[Any, ...], starts: list[Any], entries: list[Any]) -> Any:

@@ -77,6 +77,7 @@ def _dtype(part: Any) -> Any:
 
 def _guarded(batch: Batch, part: Any) -> Any:
     """An index that is 0 where an example does not count."""
+    assert batch.mask is not None
     if isinstance(part, Rows):
         mask = batch.mask
         if part.ndim:
@@ -85,10 +86,6 @@ def _guarded(batch: Batch, part: Any) -> Any:
     if isinstance(part, Value):
         return batch.call("where", batch.call("any", batch.mask), part, 0)
     return part
-
-
-def _example_shape(batch: Batch, x: Any) -> tuple[Any, ...]:
-    return tuple(x.shape)
 
 
 def _lifted(batch: Batch, parts: list[Any], key: Key, whole: bool) -> tuple[Any, ...]:
@@ -241,12 +238,14 @@ def _masked(batch: Batch, x: Any, key: Any, value: Any) -> Any:
 
 @rule("place_at", static=False)
 def _place_at(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
-    value, key, _ = args
+    value, key, given = args
+    # As it is given: a size that only running tells may be one of this very array.
+    shape = tuple(given) if isinstance(given, (tuple, list)) and not varies(given) else type_.shape
     if not varies((value, key)):
         parts = Key(batch, key).guarded(batch)
-        return batch.builder.call(op, value, tuple(parts), type_.shape).node
+        return batch.builder.call(op, value, tuple(parts), shape).node
     value = Rows(batch.front(value))
-    whole = (batch.size, *type_.shape)
+    whole = (batch.size, *shape)
     return _write(batch, op, type_.shape, key, value, lambda k, v: batch.builder.call(op, v, k, whole))
 
 
@@ -258,6 +257,7 @@ def _take(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     x, indices, axis = args
     if axis is not None and not known_axis(axis):
         return NotImplemented
+    indices = _guarded(batch, indices) if batch.mask is not None else indices
     if axis is None:
         if not isinstance(x, Rows):
             x = batch.call("reshape", x, (-1,))
@@ -283,6 +283,7 @@ def op_getitem() -> Op:
 @rule("take_along_axis")
 def _take_along(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     x, indices, axis = args
+    indices = _guarded(batch, indices) if batch.mask is not None else indices
     x, indices = batch.front(x), batch.front(indices)
     if axis is None:
         return batch.call("take_along_axis", flat(batch, x), flat(batch, indices), 1)
@@ -296,8 +297,8 @@ def _scatter_add(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     x, indices, values, axis = args
     if axis is None or not known_axis(axis) or not rank(x) == rank(indices) == rank(values):
         return NotImplemented
-    ndim = rank(x)
-    return batch.call("scatter_add", *(batch.front(each) for each in args[:3]), shifted(axis, ndim))
+    indices = _guarded(batch, indices) if batch.mask is not None else indices
+    return batch.call("scatter_add", *(batch.front(each) for each in (x, indices, values)), shifted(axis, rank(x)))
 
 
 @rule("embedding")

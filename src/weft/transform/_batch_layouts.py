@@ -110,5 +110,7 @@ def side(entry: Any, number: int) -> Any:
     if isinstance(entry, Chosen):
         return entry.entries[number]
     if isinstance(entry, TapesRows):
-        return from_layout(entry.value, entry.layouts[number], None)
+        value = entry.value
+        own = Value(value.builder, value.node, value.type.types[number])
+        return from_layout(own, entry.layouts[number], None)
     return entry

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.ops import Op
+from weft.ops._op import TABLE
+from weft.ops._spec import size_of
 from weft.transform._batch import Batch, Rows
 from weft.transform._batch_rules import invoke, position, rank, rule
 from weft.transform._builder import Value
@@ -46,8 +49,16 @@ def product(batch: Batch, left: Any, right: Any) -> Value:
     """The matrix product of each example."""
     first, second = rank(left), rank(right)
     call = batch.call
+    if not isinstance(right, Rows) and second == 2 and first >= 2:
+        # One product of a tall matrix instead of one for each example.
+        rows, inner = size_of(left.value.shape[:-1]), left.shape[-1]
+        made = call("matmul", call("reshape", left.value, (rows, inner)), right)
+        return call("reshape", made, (*left.value.shape[:-1], right.shape[-1]))  # type: ignore[no-any-return]  # a Value
     if not isinstance(right, Rows) and second <= 2 and (first >= 2 or second == 2):
         return call("matmul", left.value, right)  # type: ignore[no-any-return]  # a Value
+    if not isinstance(left, Rows) and first == 2 and (second == 1 or (second == 2 and _is_one(right.shape[1]))):
+        made = call("matmul", call("reshape", right.value, right.value.shape[:2]), call("matrix_transpose", left))
+        return made if second == 1 else call("expand_dims", made, axis=-1)  # type: ignore[no-any-return]  # a Value
     if first == 1:
         left = Rows(call("expand_dims", left.value, axis=1)) if isinstance(left, Rows) else _row(batch, left)
     if second == 1:
@@ -56,6 +67,10 @@ def product(batch: Batch, left: Any, right: Any) -> Value:
     made = call("matmul", batch.aligned(left, ndim), batch.aligned(right, ndim))
     gone = (*((-2,) if first == 1 else ()), *((-1,) if second == 1 else ()))
     return call("squeeze", made, axis=gone) if gone else made  # type: ignore[no-any-return]  # a Value
+
+
+def _is_one(dim: Any) -> bool:
+    return isinstance(dim, int) and dim == 1
 
 
 def _row(batch: Batch, value: Any) -> Any:
@@ -130,10 +145,25 @@ def _folded(batch: Batch, entry: Rows) -> Value:
 def _convolved(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     """More images where only those differ; where kernels do, groups of features, one for each example."""
     x, w, *rest = args
-    if isinstance(w, Rows) or (op.name == "conv_bias" and isinstance(rest[0], Rows)):
+    if op.name == "conv_bias" and (isinstance(w, Rows) or isinstance(rest[0], Rows)):
+        return _convolved_and_shifted(batch, args, type_)
+    if isinstance(w, Rows):
         return _convolved_by_each(batch, op, args, type_) if op.name == "conv" else NotImplemented
     made = invoke(batch, op, [_folded(batch, x), w, *rest])
     return batch.call("reshape", made, (batch.size, *type_.shape))
+
+
+def _convolved_and_shifted(batch: Batch, args: Sequence[Any], type_: Any) -> Any:
+    x, w, bias, *how = args
+    op = TABLE["conv"]
+    varied = isinstance(x, Rows) or isinstance(w, Rows)
+    made = _convolved(batch, op, [x, w, *how], type_) if varied else invoke(batch, op, [x, w, *how])
+    if made is NotImplemented:
+        return NotImplemented
+    after = (1,) * (len(type_.shape) - 2)
+    if isinstance(bias, Rows):
+        return made + batch.call("reshape", bias.value, (batch.size, 1, *bias.shape, *after))
+    return made + batch.call("reshape", bias, (*bias.shape, *after))
 
 
 def _convolved_by_each(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
@@ -207,6 +237,30 @@ def _kept_first(ndim: int, start: int, stop: int) -> tuple[int, ...]:
 
 def _inverse(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+@rule("nll", "nll_input")
+def _likelihood(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
+    """The loss of each target by itself, then the reduction of one example."""
+    first, target, *rest, axis, ignored, reduction = args
+    if axis < 0 or any(isinstance(d, int) and d == 0 for d in target.shape):
+        return NotImplemented
+    targets = batch.front(target)
+    if reduction == "none":
+        return invoke(batch, op, [batch.front(first), targets, *rest, axis + 1, ignored, "none"])
+    scale: Any = 1
+    if reduction == "mean":
+        counted = batch.call("not_equal", targets, ignored)
+        count = batch.call("sum", counted, axis=tuple(range(1, rank(target) + 1))) if rank(target) else counted
+        dtype = first.dtype
+        some = batch.call("astype", batch.call("maximum", batch.call("astype", count, int), 1), dtype)
+        scale = batch.call("where", count == 0, np.asarray(math.nan, dtype)[()], np.asarray(1, dtype)[()] / some)
+    if op.name == "nll":
+        each = invoke(batch, op, [batch.front(first), targets, axis + 1, ignored, "none"])
+        return (batch.call("sum", each, axis=tuple(range(1, rank(target) + 1))) if rank(target) else each) * scale
+    g = batch.call("reshape", batch.front(first) * scale, (batch.size, *(1,) * rank(target)))
+    spread = batch.call("broadcast_to", g, targets.shape)
+    return invoke(batch, op, [spread, targets, *rest, axis + 1, ignored, "none"])
 
 
 @rule("one_hot")

@@ -15,7 +15,7 @@ from weft.graph._control import fori_loop, scan
 from weft.ops import Spec
 from weft.ops._dim import Dim
 from weft.ops._op import TABLE
-from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain, kind_dtype
+from weft.transform._batch import Batch, Rows, Unbatchable, is_plain, kind_dtype
 from weft.transform._batch_bodies import body_of, close_all
 from weft.transform._builder import Builder, Value
 
@@ -27,10 +27,10 @@ def row_of(builder: Builder, entry: Any, row: Any) -> Any:
     """One example of an entry, as a graph of one example has it."""
     if isinstance(entry, tuple):
         return tuple(row_of(builder, part, row) for part in entry)
-    if isinstance(entry, TapeRows):
-        raise Unbatchable("a tape of many examples")
-    if not isinstance(entry, Rows):
+    if is_plain(entry):
         return entry
+    if not isinstance(entry, Rows):
+        raise Unbatchable("a tape of many examples")
     value = builder.value(entry.value.node)[row]
     if entry.type in _NUMBERS:
         return builder.create(entry.type, (value,), {}, entry.type)
@@ -64,8 +64,8 @@ def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
         if not whole or error.node is None:
             raise
         raise refused(error.node, str(error), "let the function return arrays or numbers of one size") from None
-    unknown = any(leaf.type is None for leaf in leaves)
-    made = (_scan if unknown else _loop)(batch, inner, row, leaves)
+    types: list[Any] = [leaf.type for leaf in leaves]
+    made = (_scan if None in types else _loop)(batch, inner, row, leaves)
     found = [_filled(outer, each, made) for each in shaped]
     return found if whole else found[0]
 
@@ -100,7 +100,7 @@ def _typed(inner: Builder, value: Any, node: Node, leaves: list[Value], whole: b
         return tuple(_typed(inner, each, node, leaves, whole) for each in value)
     if not isinstance(value, Value):
         return value
-    type_ = value.type
+    type_: Any = value.type
     if type_ is None and not whole and not node.users:
         return None  # it was called for what it does
     if not isinstance(type_, Spec) and type_ not in _NUMBERS and not (type_ is None and whole):
@@ -154,7 +154,8 @@ def _scan(batch: Batch, inner: Builder, row: Node, leaves: list[Value]) -> list[
     stacked = outer.create(operator.getitem, (node, 1), {}, None)
     found = []
     for k, leaf in enumerate(leaves):
-        type_ = None if leaf.type is None else Spec((batch.size, *leaf.shape), kind_dtype(leaf.type))
+        kind: Any = leaf.type
+        type_ = None if kind is None else Spec((batch.size, *leaf.shape), kind_dtype(kind))
         found.append(Value(outer, outer.create(operator.getitem, (stacked, k), {}, type_), type_))
     return found
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.capture._kinds import REPRESENTATIVES
 from weft.ops import Op, Spec
+from weft.ops._families import Reals
 from weft.ops._op import TABLE
 from weft.transform._batch import Batch, Rows, _mapped
 from weft.transform._builder import Value
@@ -95,7 +96,30 @@ def pointwise(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     arrays = [arg for arg, array in zip(args, op.takes_arrays, strict=True) if array and arg is not None]
     ndim = max(map(rank, arrays), default=0)
     strong = strengthened(batch, op, args, type_)
+    if batch.mask is not None and op.domain is not None:
+        strong = _in_domain(batch, op, strong)
     return invoke(batch, op, [batch.aligned(arg, ndim) for arg in strong])
+
+
+_STEEP = frozenset({"exp", "exp2", "expm1", "sinh", "cosh", "divide", "pow", "reciprocal"})
+
+
+def _in_domain(batch: Batch, op: Op, args: Sequence[Any]) -> list[Any]:
+    """The arguments, for examples that do not count, amid where the op is defined and smooth.
+
+    What those compute is thrown away, but a warning is not, nor is the derivative where it is not finite: 0 * inf.
+    """
+    domains = op.domain if isinstance(op.domain, tuple) else (op.domain,) * len(args)
+    usual = Reals()
+    found = []
+    for arg, domain in zip(args, domains, strict=True):
+        narrow = op.name in _STEEP or (domain.low, domain.high) != (usual.low, usual.high)
+        if narrow and isinstance(arg, Rows) and arg.dtype.kind in "fc" and domain.kind == "f":
+            middle = 1.0 if op.name in _STEEP else (domain.low + domain.high) / 2
+            mask = batch.mask if not arg.ndim else batch.call("reshape", batch.mask, (batch.size, *(1,) * arg.ndim))
+            arg = Rows(batch.call("where", mask, arg.value, middle), arg.type)
+        found.append(arg)
+    return found
 
 
 def strengthened(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> list[Any]:
@@ -122,7 +146,17 @@ def _strong_dtype(entry: Any) -> Any:
 
 
 rule(
-    *("clip", "nan_to_num", "astype", "stop_gradient", "softplus", "hardtanh", "leaky_relu_slope", "leaky_relu"),
+    *(
+        "clip",
+        "nan_to_num",
+        "copy",
+        "astype",
+        "stop_gradient",
+        "softplus",
+        "hardtanh",
+        "leaky_relu_slope",
+        "leaky_relu",
+    ),
     *("gelu", "gelu_slope", "isclose", "divmod", "modf", "frexp", "class_indices"),
 )(pointwise)
 

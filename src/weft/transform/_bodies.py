@@ -44,11 +44,11 @@ def close(
 def close_together(parts: Sequence[tuple[Builder, Sequence[Node], Any, Sequence[Node]]]) -> list[Node]:
     """End bodies that get the same operands; returns those that are read from outside."""
     outside: dict[Node, None] = {}
-    for builder, _, _, places in parts:
+    for builder, _, result, places in parts:
+        builder.graph.output(result)
         outside.update((o, None) for o, place in builder.region.inputs.items() if place.users and place not in places)
-    for builder, own, result, places in parts:
+    for builder, own, _, places in parts:
         graph = builder.graph
-        graph.output(result)
         known = builder.region.inputs
         order = [*own, *places]
         for node in outside:
@@ -70,6 +70,13 @@ def in_front(graph: Graph, places: Sequence[Node]) -> None:
         first = next(iter(graph.nodes))
         if first is not place:
             first.prepend(place)
+
+
+def type_carries(places: Sequence[Node], types: Sequence[Any]) -> None:
+    """Type carries that no turn of a loop reads, such as a result before there is one, as what the loop gives."""
+    for place, type_ in zip(places, types, strict=True):
+        if place.meta.get("type") is None:
+            place.meta["type"] = type_
 
 
 def bodies_as(node: Node, bodies: list[Graph]) -> tuple[Any, ...]:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._tracing import current_tracer
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes
 from weft.graph import Graph, Node
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim, Sizes, same_shape, unknown_sizes
+from weft.ops._dim import Dim, Sizes, same_shape, traced_sizes, unknown_sizes
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE
 from weft.transform._tape import EMPTY, Tape, Tapes
@@ -30,6 +31,7 @@ class Value(Methods):
 
     __slots__ = ("builder", "node", "type")
     __weft_priority__ = 60
+    type: Any  # type: ignore[assignment]  # a Spec or a type of numbers; of Tensors it is a method
     _is_proxy = True  # so that a graph refuses it as a constant
 
     def __init__(self, builder: Builder, node: Node, type_: Any) -> None:
@@ -179,8 +181,12 @@ class Builder(SizeNodes):
     def inferred(self, op: Op, rules: Any) -> Any:
         """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
         guessed = len(self.sizes.assumed)
-        with unknown_sizes(self.sizes):
-            type_ = op.infer(*rules)
+        token = current_tracer.set(None)
+        try:
+            with unknown_sizes(self.sizes):
+                type_ = op.infer(*rules)
+        finally:
+            current_tracer.reset(token)
         if isinstance(type_, (np.ndarray, np.generic)):
             type_ = Spec(type_.shape, type_.dtype)
         if all(g.relation == "==" and g.outcome for g in self.sizes.assumed[guessed:]):
@@ -209,7 +215,7 @@ class Builder(SizeNodes):
                 return self.integer_of(value.node) if bound else Spec((), np.intp)
             return value.type if isinstance(value.type, Spec) else Spec((), np.dtype(value.type))
         if isinstance(value, np.ndarray):
-            return Spec(value.shape, value.dtype) if value.dtype.kind != "b" else value
+            return value
         if isinstance(value, (tuple, list)):
             return type(value)([self.structural(part, bound) for part in value])
         if isinstance(value, slice):
@@ -274,9 +280,34 @@ class Builder(SizeNodes):
             self.integers.setdefault(made, dim)
         return made
 
+    def _combine(self, function: Any, operands: tuple[Any, ...]) -> Any:
+        """Right after what it is computed from, since it serves every use of the size, wherever nodes are added."""
+        here = [each for each in operands if isinstance(each, Node) and each.graph is self.graph]
+        if not here:
+            return super()._combine(function, operands)
+        place = max(here)
+        while place.next.op == "placeholder":
+            place = place.next
+        with self.graph.inserting_before(place.next):
+            return super()._combine(function, operands)
+
     def number(self, function: Any, left: Any, right: Any) -> Any:
         """Arithmetic with sizes that gives no integer: `n / 2`."""
         return Value(self, self.create(function, (left, right), {}, float), float)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Calls of sizes and plain values that differ from run to run are recorded inside: `arange(n)`, draws."""
+        token = current_tracer.set(self)
+        try:
+            with traced_sizes(self):
+                yield
+        finally:
+            current_tracer.reset(token)
+
+    def create_proxy(self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record a draw of random numbers that takes no value of the graph."""
+        return self.call(target, *args, **kwargs)
 
     @contextmanager
     def at(self, node: Node) -> Iterator[None]:

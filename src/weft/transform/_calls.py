@@ -16,10 +16,10 @@ from weft.ops._op import TABLE, op_of
 
 _MATH = {
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh")},
-    **{name: name for name in ("atanh", "exp", "log", "log1p", "expm1", "log2", "log10", "sqrt", "atan2", "hypot")},
+    **{name: name for name in ("atanh", "exp", "log", "log1p", "expm1", "log2", "log10", "sqrt", "atan2")},
     **{name: name for name in ("copysign", "exp2", "cbrt", "floor", "ceil", "trunc")},
     **{"fabs": "abs", "pow": "pow", "degrees": "degrees", "radians": "radians", "erf": "erf", "erfc": "erfc"},
-    **{"fmod": "fmod"},
+    **{"fmod": "fmod", "modf": "modf", "frexp": "frexp", "nextafter": "nextafter", "ulp": "spacing"},
 }
 _BY_FUNCTION: dict[Any, str] = {
     **{getattr(math, name): op for name, op in _MATH.items() if hasattr(math, name)},
@@ -35,7 +35,7 @@ def op_call(node: Node) -> tuple[Op, tuple[Any, ...]] | None:
     op = op_of(node.target)
     if op is None:
         op = _named(node.target)
-        if op is None:
+        if op is None or (node.target is math.log and len(node.args) == 2):
             return None
     return op, op.bind(node.args, node.kwargs)
 
@@ -51,7 +51,7 @@ def _named(function: Any) -> Op | None:
 def is_cast(node: Node) -> bool:
     """Whether a node makes a number of its argument: `float(x)`, `np.float32(x)`."""
     target = node.target
-    if target in (float, complex, operator.pos):
+    if target in (float, operator.pos):
         return True
     return isinstance(target, type) and issubclass(target, np.inexact)
 
@@ -80,3 +80,10 @@ def where_of(node: Node) -> str | None:
     """Where in the program a node comes from, as errors show it."""
     location = node.location
     return None if location is None else str(location)
+
+
+def located_at(node: Node, error: NotDifferentiable) -> NotDifferentiable:
+    """The error with the place of a node, where it names none: the rule or the body of a composite raised it."""
+    if error.where is not None:
+        return error
+    return type(error)(error.message, where=where_of(node), help=error.help)

@@ -8,19 +8,22 @@ is linear in the gradient, so the gradient of the rule itself, which is recorded
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from weft.errors import NotDifferentiable
 from weft.graph import Node
+from weft.graph._looping import together
 from weft.ops import Op, Spec
-from weft.ops._dim import same_shape, traced_sizes
+from weft.ops._dim import same_shape
 from weft.ops._families import spread_call
 from weft.ops._op import TABLE
-from weft.transform._activity import activity, continuous
+from weft.transform._activity import Active, activity, continuous
 from weft.transform._builder import Builder, Value
-from weft.transform._calls import is_cast, op_call, refuse_call, where_of
+from weft.transform._calls import is_cast, located_at, op_call, refuse_call, where_of
+from weft.transform._partition_open import open_composite
+from weft.transform._plain_calls import in_ops
 from weft.transform._reverse import Pullback
 from weft.transform._tape import EMPTY, Tape, record
 
@@ -52,8 +55,11 @@ class Pushforward:
                 with graph.inserting_before(node), self.builder.at(node):
                     push_control(self, node)
                 continue
-            with graph.inserting_before(_last_item(node).next), self.builder.at(node), traced_sizes(self.builder):
-                found = self._call(node)
+            with graph.inserting_before(_last_item(node).next), self.builder.at(node), self.builder.recording():
+                try:
+                    found = self._call(node)
+                except NotDifferentiable as error:
+                    raise located_at(node, error) from error.__cause__
             if found is not None:
                 self.tangents[node] = found
 
@@ -88,10 +94,15 @@ class Pushforward:
                 return self._unrecord(tangent, key)
         if target is record:
             return self._record(node)
+        if target is together:
+            return [self.of(value) for value in node.args]
         called = op_call(node)
         if called is None:
             if is_cast(node):
                 return self._cast(node)
+            body = in_ops(self.builder, node)
+            if body is not None:
+                return self._whole(self._recorded(body), node.meta["type"])
             refuse_call(node)
         return self._op(node, *called)  # type: ignore[misc]  # refused where it is None
 
@@ -125,6 +136,10 @@ class Pushforward:
     # Ops
 
     def _op(self, node: Node, op: Op, arguments: tuple[Any, ...]) -> Any:
+        if op.composite and op.draws(node.args, node.kwargs):
+            made, result = open_composite(self.builder, node)  # where it stands, so that it draws once
+            self.run(made)
+            return self._of_result(result) if isinstance(result, (tuple, list)) else self._call(node)
         values = self.builder.parameters(op, arguments)
         if op.composite:
             return self._composite(op, values)
@@ -179,7 +194,7 @@ class Pushforward:
         mark = builder.mark()
         found = rule(seeds if several else seeds[0], result, *values)
         made = builder.since(mark)
-        start = {seed.node: True for seed in seeds if isinstance(seed, Value)}
+        start: dict[Node, Active] = {seed.node: True for seed in seeds if isinstance(seed, Value)}
         pull = Pullback(builder, activity(made, start))
         for each, part in zip(found, tangent, strict=True) if isinstance(tangent, list) else [(found, tangent)]:
             if isinstance(each, Value) and part is not None:
@@ -193,8 +208,11 @@ class Pushforward:
         return self._whole(tangent, type_)
 
     def _composite(self, op: Op, values: Any) -> Any:
+        return self._recorded(lambda: _caller(op.body)(*values))  # type: ignore[arg-type]  # a composite has a body
+
+    def _recorded(self, body: Callable[[], Any]) -> Any:
         mark = self.builder.mark()
-        result = _caller(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
+        result = body()
         self.run(self.builder.since(mark))
         return self._of_result(result)
 

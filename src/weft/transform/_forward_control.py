@@ -5,25 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.errors import NotDifferentiable
 from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, switch, while_loop
-from weft.ops import Spec
-from weft.transform._activity import any_active, loop_activity, merged, result_activity
-from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, with_inputs
+from weft.transform._activity import Active, any_active, loop_activity, merged, result_activity
+from weft.transform._batch_calls import draws
+from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, type_carries, with_inputs
 from weft.transform._builder import Builder, Value
+from weft.transform._calls import where_of
+from weft.transform._custom_nodes import custom_call
 from weft.transform._forward import Pushforward
-from weft.transform._split import copy_body
+from weft.transform._split import copy_body, gradient_type
 from weft.transform._tape import Tape, Tapes
 
 
 def push_control(push: Pushforward, node: Node) -> None:
     """Let a control-flow node give the tangents of its results as well."""
+    if push.apart and draws(node):
+        raise NotDifferentiable(
+            "a loop or branch that draws random numbers cannot be linearized: it would draw others for the derivative",
+            where=where_of(node),
+            help="use weft.jvp or weft.vjp, for Jacobians weft.jacrev, or draw before the loop",
+        )
     if node.target is fori_loop:
         _push_for(push, node)
     elif node.target is while_loop:
         _push_while(push, node)
     elif node.target is cond:
         _push_branches(push, node, list(node.args[1:3]), node.args[3:])
+    elif node.target is custom_call:
+        from weft.transform._custom_call import push_custom
+
+        push_custom(push, node)
     else:
         assert node.target is switch, node.target
         _push_branches(push, node, list(node.args[1]), node.args[2:])
@@ -46,6 +59,7 @@ class _Body:
             if tangent is not None:
                 inside = self.builder.region.lift(tangent.node)
                 type_ = tangent.type.types[number] if isinstance(tangent.type, Tapes) else tangent.type
+                inside.meta["type"] = type_  # of tapes, the one of this branch
                 self.push.tangents[place] = Value(self.builder, inside, type_)
         output = self.graph.output_node()
         self.result = output.args[0]
@@ -70,23 +84,22 @@ class _Body:
         return self.builder.zeros(result.meta["type"] if isinstance(result, Node) else type_)
 
 
-def _spec(type_: Any) -> Any:
-    return type_ if isinstance(type_, (Spec, Tape, Tapes)) else Spec((), type_)
-
-
 class _Loop:
-    def __init__(self, push: Pushforward, body: Graph, counters: int, init: Any, operands: Any) -> None:
+    def __init__(
+        self, push: Pushforward, body: Graph, counters: int, init: Any, operands: Any, types: Sequence[Any]
+    ) -> None:
         self.push = push
-        active = {node: True for node in push.tangents}
+        active: dict[Node, Active] = dict.fromkeys(push.tangents, True)
         carries = loop_activity(body, counters, init, operands, active)
         self.carried = [k for k, each in enumerate(carries) if any_active(each)]
         self.body = made = _Body(push, body, counters + len(init), operands)
         places = made.own[counters:]
+        type_carries(places, types)
         starts = {k: push.of(init[k]) for k in self.carried}
-        types = {k: getattr(starts[k], "type", places[k].meta["type"]) for k in self.carried}
+        known = {k: getattr(starts[k], "type", places[k].meta["type"]) for k in self.carried}
         inputs = [
-            made.input(places[k], types[k] if isinstance(places[k].meta["type"], Tape) else _spec(places[k].meta["type"]))
-            for k in self.carried
+            made.input(place, known[k] if isinstance(place.meta["type"], Tape) else gradient_type(place.meta["type"]))
+            for k, place in ((k, places[k]) for k in self.carried)
         ]
         made.run()
         after = [made.tangent(made.result[k], places[k].meta["type"]) for k in self.carried]
@@ -98,9 +111,7 @@ class _Loop:
         result = (*made.result, *(getattr(value, "node", value) for value in after))
         self.operands = close(made.builder, own, result, made.places[len(made.own) :], operands)
         self.starts = [self._start(starts[k], init[k], places[k].meta["type"]) for k in self.carried]
-        self.types = [
-            value.type if isinstance(value.type, Tape) else None for value in inputs
-        ]
+        self.types = [value.type if isinstance(value.type, Tape) else None for value in inputs]
 
     def _start(self, tangent: Any, value: Any, type_: Any) -> Any:
         if tangent is not None:
@@ -109,11 +120,10 @@ class _Loop:
 
     def finish(self, node: Node, head: tuple[Any, ...], init: Any) -> None:
         types = node.meta["type"]
-        more = [
-            known or _spec(types[k]) for known, k in zip(self.types, self.carried, strict=True)
-        ]
+        more = [known or gradient_type(types[k]) for known, k in zip(self.types, self.carried, strict=True)]
         args = (*head, (*init, *self.starts), *self.operands)
-        _finish(self.push, node, args, (*types, *more), dict(zip(self.carried, range(len(types), 10**9), strict=False)))
+        places = {k: len(types) + at for at, k in enumerate(self.carried)}
+        _finish(self.push, node, args, (*types, *more), places)
 
 
 def _finish(push: Pushforward, node: Node, args: Any, types: tuple[Any, ...], places: dict[int, int]) -> None:
@@ -132,14 +142,14 @@ def _finish(push: Pushforward, node: Node, args: Any, types: tuple[Any, ...], pl
 
 def _push_for(push: Pushforward, node: Node) -> None:
     lower, upper, body, init, *operands = node.args
-    loop = _Loop(push, body, 1, init, operands)
+    loop = _Loop(push, body, 1, init, operands, node.meta["type"])
     if loop.carried:
         loop.finish(node, (lower, upper, loop.body.graph), init)
 
 
 def _push_while(push: Pushforward, node: Node) -> None:
     decide, body, init, *operands = node.args
-    loop = _Loop(push, body, 0, init, operands)
+    loop = _Loop(push, body, 0, init, operands, node.meta["type"])
     if not loop.carried:
         return
     inputs = [(each.name, each.meta["type"]) for each in loop.inputs]
@@ -172,7 +182,7 @@ def _push_branches(push: Pushforward, node: Node, bodies: list[Graph], operands:
         parts.append((side.builder, [], result, side.places))
     outside = close_together(parts)
     more = [
-        Tapes(tuple(each[at] or Tape((), ()) for each in given)) if isinstance(types[k], Tapes) else _spec(types[k])
+        Tapes(tuple(each[at] or Tape((), ()) for each in given)) if isinstance(types[k], Tapes) else gradient_type(types[k])
         for at, k in enumerate(wanted)
     ]
     args = (node.args[0], *bodies_as(node, [side.graph for side in sides]), *operands, *outside)

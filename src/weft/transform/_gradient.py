@@ -15,21 +15,24 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from weft.capture._recorder import Recorder
 from weft.graph import Node
-from weft.ops._op import TABLE
 from weft.transform._dependence import tell_independent
-from weft.transform._joint import joint_of
+from weft.transform._joint import joint_of, repeat_marked
 from weft.transform._leaves import (
     Numbers,
     active_from,
+    checked,
     chosen_leaves,
     in_structure,
     must_vary,
-    several,
+    positions,
     split_aux,
     traced_results,
 )
+from weft.transform._modules import open_modules
 from weft.transform._section import Section, wrapped
 from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed
@@ -44,38 +47,33 @@ def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: 
     result does not depend on an argument, a warning says why, and the gradient is zeros; `strict` makes it an error.
     What the function writes into its arguments is not seen outside.
     """
-    record = functools.partial(_grad, "grad", _numbers("grad", argnums), has_aux, strict)
+    record = functools.partial(_grad, "grad", checked("grad", argnums), has_aux, strict)
     return Transformed(function, record, "grad")
 
 
 def value_and_grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: bool = False) -> Any:
     """The value of a function and its gradient, as a pair: see `grad`."""
-    record = functools.partial(_grad, "value_and_grad", _numbers("value_and_grad", argnums), has_aux, strict)
+    record = functools.partial(_grad, "value_and_grad", checked("value_and_grad", argnums), has_aux, strict)
     return Transformed(function, record, "value_and_grad")
-
-
-def _numbers(name: str, argnums: Any) -> Any:
-    if isinstance(argnums, bool) or not all(isinstance(number, int) for number in several(argnums)):
-        raise TypeError(f"{name}: argnums is an integer or a sequence of them, got {argnums!r}")
-    return argnums
 
 
 def _grad(
     name: str, argnums: Any, has_aux: bool, strict: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
 ) -> Any:
+    function, args = open_modules(recorder, function, args, positions(name, args, argnums))
     wanted = chosen_leaves(name, args, argnums)
-    section = Section(recorder, function, args, kwargs)
+    section = Section(recorder, function, args, kwargs, vary=wanted)
     places = must_vary(section, wanted)
     result = _number(recorder, section, has_aux)
     joint = joint_of(section, [result], active_from(section, places), places)
+    repeat_marked(joint)
     tell_independent(name, joint.missing, [result], strict)
+    known: dict[Node, Any] = {}
     for seed in joint.seeds:
         if seed is not None:
-            with section.graph.inserting_before(seed):
-                one = section.builder.call(TABLE["ones"], (), seed.meta["type"].dtype)
-            seed.replace_all_uses_with(one.node)
-            section.graph.erase_node(seed)
-    made = section.inline([*section.leaves, *(each.node for each in joint.gradients)])
+            dtype = seed.meta["type"].dtype
+            known[seed] = recorder.arg(recorder.numpy.function(np.ones, ((), dtype), {}))
+    made = section.inline([*section.leaves, *(each.node for each in joint.gradients)], None, known)
     count = len(section.leaves)
     answer = section.tree.unflatten(traced_results(section, made[:count]))
     gradients = [

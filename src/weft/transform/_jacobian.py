@@ -16,11 +16,10 @@ import numpy as np
 from weft import pytree
 from weft.capture._recorder import Recorder
 from weft.capture._values import Array, Scalar
-from weft.transform._jvp import jvp
-from weft.transform._leaves import Numbers, in_structure, several
+from weft.transform._leaves import Numbers, checked, in_structure, positions
 from weft.transform._section import is_leaf
 from weft.transform._transformed import Transformed
-from weft.transform._vjp import vjp
+from weft.transform._vjp import linearize, vjp
 from weft.transform._vmap import record_vmap
 
 
@@ -30,23 +29,26 @@ def jacrev(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorph
     For each leaf of the result there is, for each leaf of the arguments at `argnums`, an array whose first axes are
     those of the result and whose last ones are those of the argument. A complex function must be `holomorphic`.
     """
-    return Transformed(function, functools.partial(_jacrev, argnums, has_aux, holomorphic), "jacrev")
+    numbers = checked("jacrev", argnums)
+    return Transformed(function, functools.partial(_jacrev, numbers, has_aux, holomorphic), "jacrev")
 
 
 def jacfwd(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
     """The Jacobian of a function, column by column in forward mode: see `jacrev`."""
-    return Transformed(function, functools.partial(_jacfwd, argnums, has_aux, holomorphic), "jacfwd")
+    numbers = checked("jacfwd", argnums)
+    return Transformed(function, functools.partial(_jacfwd, numbers, has_aux, holomorphic), "jacfwd")
 
 
 def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
     """The second derivatives of a function that gives one number, or of each of its results."""
+    argnums = checked("hessian", argnums)
     inner = jacrev(function, argnums, has_aux, holomorphic)
     return jacfwd(inner, argnums, has_aux, holomorphic)
 
 
-def _chosen(args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def _chosen(name: str, args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """A function of the chosen arguments alone, and those."""
-    places = [number % len(args) for number in several(argnums)]
+    places = positions(name, args, argnums)
 
     def call(*chosen: Any) -> Any:
         given = list(args)
@@ -62,7 +64,7 @@ def _chosen(args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict
 def _jacrev(
     argnums: Any, has_aux: bool, holomorphic: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
 ) -> Any:
-    call, chosen = _chosen(args, argnums, function, kwargs)
+    call, chosen = _chosen("jacrev", args, argnums, function, kwargs)
     value, pull, *aux = vjp(call, *chosen, has_aux=has_aux)
     outputs, tree = pytree.flatten(value, is_leaf=is_leaf)
     _check_kinds(recorder, "jacrev", outputs, holomorphic)
@@ -84,6 +86,7 @@ def _jacrev(
             [
                 _conjugate(recorder, recorder.numpy.function(np.reshape, (leaf, (*shape, *_shape(x))), {}), holomorphic)
                 for leaf, x in zip(leaves, inputs, strict=True)
+                if x is not None
             ]
         )
     made = tree.unflatten([in_structure(args, argnums, row) for row in rows])
@@ -93,38 +96,33 @@ def _jacrev(
 def _jacfwd(
     argnums: Any, has_aux: bool, holomorphic: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
 ) -> Any:
-    call, chosen = _chosen(args, argnums, function, kwargs)
+    call, chosen = _chosen("jacfwd", args, argnums, function, kwargs)
     inputs, shape_of_inputs = pytree.flatten(chosen, is_leaf=is_leaf)
-    _check_kinds(recorder, "jacfwd", inputs, holomorphic)
+    _check_kinds(recorder, "jacfwd", [x for x in inputs if x is not None], holomorphic)
+    value, push, *aux = linearize(call, *chosen, has_aux=has_aux)
+    tree = pytree.flatten(value, is_leaf=is_leaf)[1]
     columns: list[list[Any]] = []
-    tree: Any = None
-    aux: Any = None
     for k, x in enumerate(inputs):
+        if x is None:
+            continue
         shape, dtype = _shape(x), _dtype(x)
 
         def one(direction: Any, k: int = k) -> Any:
             tangents = shape_of_inputs.unflatten([direction if j == k else None for j in range(len(inputs))])
-            _, along, *rest = jvp(call, chosen, tangents, has_aux=has_aux)
-            return (along, rest[0]) if has_aux else along
+            return push(*tangents)
 
-        axes = (-1, None) if has_aux else -1
-        found = record_vmap(0, axes if not has_aux else -1, recorder, one, (_basis(recorder, shape, dtype),), {})
-        if has_aux:
-            found, aux = found
-        leaves, tree = pytree.flatten(found, is_leaf=is_leaf)
+        found = record_vmap(0, -1, recorder, one, (_basis(recorder, shape, dtype),), {})
+        leaves = pytree.flatten(found, is_leaf=is_leaf)[0]
         columns.append(
             [recorder.numpy.function(np.reshape, (leaf, (*_shape(leaf)[:-1], *shape)), {}) for leaf in leaves]
         )
-    rows = [in_structure(args, argnums, [column[k] for column in columns]) for k in range(len(columns[0]))]
+    rows = [in_structure(args, argnums, [column[k] for column in columns]) for k in range(tree.leaf_count)]
     made = tree.unflatten(rows)
-    if has_aux:
-        aux = pytree.map(lambda leaf: leaf[..., 0] if isinstance(leaf, Array) else leaf, aux)
-        return made, aux
-    return made
+    return (made, aux[0]) if has_aux else made
 
 
 def _shape(value: Any) -> tuple[Any, ...]:
-    return tuple(value.shape) if isinstance(value, Array) or isinstance(value, np.ndarray) else ()
+    return tuple(value.shape) if isinstance(value, (Array, np.ndarray)) else ()
 
 
 def _dtype(value: Any) -> np.dtype[Any]:

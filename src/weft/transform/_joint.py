@@ -6,16 +6,19 @@ gradients of the inputs. Everything before the first gradient among its nodes is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.graph import Graph, Node
+from weft.graph import Graph, Node, map_arg
+from weft.graph._arguments import map_copy
 from weft.transform._activity import continuous
 from weft.transform._builder import Builder, Value
+from weft.transform._partition_peak import backward_order
+from weft.transform._remat import Regions
 from weft.transform._reverse import Pullback
 from weft.transform._section import Section
-from weft.transform._split import Retyped, choose_saved, computed_again, copy_nodes, gradient_type, read_by
+from weft.transform._split import Retyped, choose_saved, copy_nodes, gradient_type, read_by
 
 
 @dataclass
@@ -80,27 +83,67 @@ class Halves:
     backward: Graph
 
 
-Chooser = Callable[[Sequence[Node], dict[Node, float]], list[Node]]
+def cut(joint: Joint) -> Halves:
+    """Make the backward a graph of its own, which takes what is kept of the forward, then the gradients.
 
-
-def cut(joint: Joint, choose: Chooser = choose_saved) -> Halves:
-    """Make the backward a graph of its own, which takes what is kept of the forward, then the gradients."""
+    What it computes again it computes right before it is read, and the nodes that do say so.
+    """
     nodes = joint.later_nodes()
     outputs = [value.node if isinstance(value, Value) else value for value in joint.gradients]
+    seeds = [seed for seed in joint.seeds if seed is not None]
     needed = [node for node in read_by(nodes, outputs) if node not in joint.seeds]
     free = {node for node in needed if node.op in ("placeholder", "get_attr")}
-    kept = sorted({*choose(needed, dict.fromkeys(free, 0.0)), *free})
-    again = computed_again(needed, set(), kept)
+    kept = sorted({*choose_saved(needed, dict.fromkeys(free, 0.0), set(nodes), joint.results), *free})
+    order = backward_order(nodes, outputs, {*kept, *seeds})
     back = Builder(Graph(), joint.builder.sizes)
     known: dict[Node, Any] = {}
     types = Retyped(back, known, back)
-    for node in [*kept, *(seed for seed in joint.seeds if seed is not None)]:
+    for node in [*kept, *seeds]:
         place = back.graph.create_node("placeholder", node.name, (), {}, node.name)
         place.target = place.name
         place._position = node._position
         known[node] = place
         place.meta["type"] = types.of(node.meta.get("type"), place)
-    copy_nodes(types, [*again, *nodes])
+    copy_nodes(types, [node for node, _ in order])
+    for node, again in order:
+        if again:
+            known[node].meta["recomputed"] = True
     back.graph.output(tuple(known[node] if isinstance(node, Node) else node for node in outputs))
     back.graph._sweep(lambda node: node.is_impure())
     return Halves(kept, back.graph)
+
+
+def repeat_marked(joint: Joint) -> None:
+    """Let the backward compute again what is inside of calls of `checkpoint`, where both stay in one graph.
+
+    The values of the forward then live no longer than the forward needs them.
+    """
+    graph, late = joint.graph, joint.later_nodes()
+    regions = Regions(graph.nodes, set(late), [node for node in joint.results if isinstance(node, Node)])
+    if not regions.number:
+        return
+    copies: dict[Node, Node] = {}
+    for node in late:
+        if not any(regions.inside(each) for each in node.all_input_nodes):
+            continue
+        for each in _inside(node, regions, copies):
+            with graph.inserting_before(node):
+                args, kwargs = (map_copy(part, lambda one: copies.get(one, one)) for part in (each.args, each.kwargs))
+                made = graph.create_node(each.op, each.target, args, kwargs, each.name)
+            made._position = each._position
+            made._meta = {**(each._meta or {}), "recomputed": True}
+            copies[each] = made
+        node.args = map_arg(node.args, lambda one: copies.get(one, one))
+        node.kwargs = map_arg(node.kwargs, lambda one: copies.get(one, one))
+
+
+def _inside(node: Node, regions: Regions, copies: dict[Node, Node]) -> list[Node]:
+    """What a node reads of calls of `checkpoint`, and what that is computed from there, unless it is there again."""
+    found: set[Node] = set()
+    waiting = list(node.all_input_nodes)
+    while waiting:
+        each = waiting.pop()
+        if each not in found and each not in copies and regions.inside(each):
+            found.add(each)
+            waiting.extend(each.all_input_nodes)
+    return sorted(found)

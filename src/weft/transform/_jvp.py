@@ -19,7 +19,7 @@ from weft.graph import Node
 from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._gradient import grad
-from weft.transform._leaves import split_aux, tangent_of, traced_results, varies
+from weft.transform._leaves import no_tangent, split_aux, tangent_of, traced_results, varies
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed, made_once
@@ -68,12 +68,14 @@ def _along(function: Any, record: Any, name: str) -> Transformed:
 
 
 def _jvp(has_aux: bool, recorder: Recorder, function: Any, primals: Any, tangents: Any) -> Any:
-    section = Section(recorder, function, primals, {})
+    matched = _matched(recorder, primals, tangents)
+    vary = [k for k, tangent in enumerate(matched) if tangent is not None]
+    section = Section(recorder, function, primals, {}, vary=vary)
     count, tree, rest = split_aux(recorder, section, has_aux)
     builder, push = section.builder, Pushforward(section.builder)
     nodes = list(section.graph.nodes)
     known: dict[Node, Any] = {}
-    for k, tangent in enumerate(_matched(recorder, primals, tangents)):
+    for k, tangent in enumerate(matched):
         place = section.places[k]
         if tangent is None:
             continue
@@ -91,9 +93,7 @@ def _jvp(has_aux: bool, recorder: Recorder, function: Any, primals: Any, tangent
     found = []
     for leaf in section.leaves[:count]:
         tangent = push.of(leaf)
-        if tangent is None and isinstance(leaf, Node):
-            tangent = builder.zeros(leaf.meta["type"])
-        found.append(tangent if isinstance(leaf, Node) else 0.0)
+        found.append(no_tangent(builder, leaf) if tangent is None else tangent)
     made = section.inline([*section.leaves, *(getattr(each, "node", each) for each in found)], None, known)
     leaves = traced_results(section, made[: len(section.leaves)])
     along = [

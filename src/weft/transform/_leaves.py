@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,21 @@ from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.ops import Spec
 from weft.transform._activity import activity
+from weft.transform._builder import Builder
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._split import gradient_type
 
 Numbers = int | Sequence[int]
+
+
+def checked(name: str, argnums: Any) -> Numbers:
+    """Positions of arguments as Python's integers; an error where they are something else."""
+    try:
+        if isinstance(argnums, (bool, np.bool_, str)):
+            raise TypeError
+        return index(argnums) if hasattr(argnums, "__index__") else tuple(map(index, argnums))
+    except TypeError:
+        raise TypeError(f"{name}: argnums is an integer or a sequence of them, got {argnums!r}") from None
 
 
 def several(argnums: Numbers) -> tuple[int, ...]:
@@ -25,18 +37,28 @@ def several(argnums: Numbers) -> tuple[int, ...]:
     return (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
 
-def chosen_leaves(name: str, args: tuple[Any, ...], argnums: Numbers) -> list[int]:
-    """The numbers of the leaves of the chosen arguments, among all leaves of all arguments."""
-    offsets = [0]
-    for argument in args:
-        offsets.append(offsets[-1] + len(pytree.flatten(argument, is_leaf=is_leaf)[0]))
+def positions(name: str, args: tuple[Any, ...], argnums: Numbers) -> list[int]:
+    """Positions of arguments, counted from the front; each is one of an argument there is, and none comes twice."""
     found: list[int] = []
     for number in several(argnums):
         at = number + len(args) if number < 0 else number
         if not 0 <= at < len(args):
             raise ValueError(f"{name}: argnums is {number}, and the function is given {len(args)} arguments")
-        found.extend(range(offsets[at], offsets[at + 1]))
+        if at in found:
+            raise ValueError(f"{name}: argnums {argnums} names argument {at} twice")
+        found.append(at)
     return found
+
+
+def chosen_leaves(name: str, args: tuple[Any, ...], argnums: Numbers) -> list[int]:
+    """The numbers of the leaves of the chosen arguments, among all leaves of all arguments; None is no leaf here."""
+    count = 0
+    numbered: list[list[int]] = []
+    for argument in args:
+        leaves = pytree.flatten(argument, is_leaf=is_leaf)[0]
+        numbered.append([count + k for k, leaf in enumerate(leaves) if leaf is not None])
+        count += len(leaves)
+    return [number for at in positions(name, args, argnums) for number in numbered[at]]
 
 
 def in_structure(args: tuple[Any, ...], argnums: Numbers, leaves: Sequence[Any]) -> Any:
@@ -45,7 +67,7 @@ def in_structure(args: tuple[Any, ...], argnums: Numbers, leaves: Sequence[Any])
     made = []
     for number in several(argnums):
         flat, tree = pytree.flatten(args[number], is_leaf=is_leaf)
-        made.append(tree.unflatten([next(remaining) for _ in flat]))
+        made.append(tree.unflatten([None if leaf is None else next(remaining) for leaf in flat]))
     return made[0] if isinstance(argnums, int) else tuple(made)
 
 
@@ -102,11 +124,21 @@ def split_aux(recorder: Recorder, section: Section, has_aux: bool) -> tuple[int,
     return main.leaf_count, main, rest
 
 
+def no_tangent(builder: Builder, leaf: Any) -> Any:
+    """The tangent of a result that does not vary; None where it is no number."""
+    if isinstance(leaf, Node):
+        return builder.zeros(leaf.meta["type"])
+    return 0.0 if isinstance(leaf, (int, float, complex, np.number)) else None
+
+
 def tangent_of(recorder: Recorder, name: str, value: Any, type_: Any) -> Any:
     """A tangent or gradient given for a value of a type, as a node or a number; an error where it does not fit."""
     spec: Spec = gradient_type(type_)
     if value is None:
-        return None
+        return recorder.arg(recorder.numpy.function(np.zeros, (spec.shape, spec.dtype), {}))
+    kind = getattr(getattr(value, "dtype", None), "kind", None) or np.dtype(getattr(value, "kind", type(value))).kind
+    if kind == "c" and spec.dtype.kind != "c":
+        recorder.refuse(f"{name}: a complex derivative for a value of {spec.dtype}", help="give its real part")
     found = recorder.numpy.function(np.asarray, (value,), {"dtype": spec.dtype})
     got = found.spec.shape if isinstance(found, Array) else ()
     if len(got) != len(spec.shape) or any(a != b for a, b in zip(got, spec.shape, strict=True)):

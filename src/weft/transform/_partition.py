@@ -148,13 +148,17 @@ class Partition:
         """What is kept of a node: a copy, where the forward writes into the array of the caller's that it shows."""
         here = half.of(node)
         type_ = node.meta.get("type")
-        if self._choice.storage.base(node) not in self._choice.written or not isinstance(type_, Spec) or not type_.shape:
+        if (
+            self._choice.storage.base(node) not in self._choice.written
+            or not isinstance(type_, Spec)
+            or not type_.shape
+        ):
             return here
         value = Value(half.builder, here, here.meta["type"])
         return half.builder.call(TABLE["astype"], value, type_.dtype, copy=True).node
 
     def _backward(self) -> GraphModule:
-        joint, plan = self.joint, self._plan
+        joint = self.joint
         half = _Half.start(joint)
         half.inputs([*self._given, *(seed for seed in joint.seeds if seed is not None)])
         self._fill(half)
@@ -172,7 +176,7 @@ class Partition:
             half.of(node).meta["recomputed"] = True
 
     def whole(self) -> GraphModule:
-        """Both halves in one graph, for a compiler that wants all at once: with what is computed a second time in it."""
+        """Both halves in one graph, for a compiler that wants all at once; what is computed again is in it twice."""
         joint, plan = self.joint, self._plan
         half = _Half.start(joint)
         half.inputs([*joint.inputs, *(seed for seed in joint.seeds if seed is not None)])
@@ -187,10 +191,6 @@ class Partition:
 
     # Running
 
-    def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
-        signature = self.joint.signature
-        return list(args) if signature is None else signature.flatten(*args)
-
     def _seeds(self, gradient: Any) -> list[Any]:
         leaves, tree = pytree.flatten(gradient, is_leaf=lambda value: isinstance(value, (np.ndarray, Tensor)))
         if tree != self.joint.tree:
@@ -202,7 +202,7 @@ class Partition:
                 found.append(leaf if isinstance(leaf, Tensor) else np.asarray(leaf, spec.dtype))
         return found
 
-    def __call__(self, *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
         """The result, and a function from its gradient to those of `names`. That one can be called once.
 
         It lets go of what is kept as soon as it has used it.
@@ -212,7 +212,7 @@ class Partition:
         forward, backward = self._run
         count = len(self.joint.results)
         with no_grad():
-            made = forward(*self._leaves(args))
+            made = forward(*self.joint.leaves(args, kwargs))
         held = list(made[count:])
 
         def pull(gradient: Any) -> tuple[Any, ...]:
@@ -220,19 +220,18 @@ class Partition:
             if len(held) != len(self._given):
                 raise RuntimeError("what was kept is gone: this backward has run already")
             given = [*held, *seeds]
-            held.clear()
-            held.append(None) if not self._given else None
+            held[:] = [] if held else [None]  # so that another call is told from the first
             with no_grad():
                 return tuple(backward(given))
 
         return self.joint.tree.unflatten(list(made[:count])), pull
 
-    def measure(self, *args: Any) -> Measured:
+    def measure(self, *args: Any, **kwargs: Any) -> Measured:
         """Run both halves on arguments and count the bytes that there are at once; `.report` then has them, too.
 
         The gradient of each result is taken to be ones.
         """
-        leaves = self._leaves(args)
+        leaves = self.joint.leaves(args, kwargs)
         self.measured = measure(self, leaves, self._uncounted)
         return self.measured
 

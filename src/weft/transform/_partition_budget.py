@@ -14,10 +14,11 @@ from dataclasses import dataclass
 
 from weft.graph import Node
 from weft.transform._partition_choice import Choice, Plan
-from weft.transform._partition_cost import arithmetic, is_cheap, is_repeatable
 
 _UNITS = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_STEPS = 14  # of each search by halves
+_STEPS = 5  # of each search by halves
+_COARSE, _FINE = 10, 5  # lengths of runs that are tried
+_MANY = 2000  # nodes, of which fewer plans are tried
 
 
 def budget_bytes(budget: object) -> float:
@@ -78,7 +79,9 @@ class _Stretch:
         for number in range(len(self.nodes)):
             total += change[number]
             self.crossing.append(total)
-        self.places = [number for number, node in enumerate(self.nodes) if node in forward and not is_cheap(node)]
+        self.places = [
+            number for number, node in enumerate(self.nodes) if node in forward and not self.choice.cheap[node]
+        ]
 
     def crossing_nodes(self, place: int) -> list[Node]:
         """The values that are made before a place and read after it by the function."""
@@ -107,7 +110,9 @@ class _Stretch:
         fits = [p for p in self.places[low:] if self.before[p] - self.before[start] <= room + self.crossing[p]]
         if not fits:
             return self.places[low] if low < len(self.places) else None
-        far = [p for p in fits if self.before[p] - self.before[start] >= 0.5 * (self.before[fits[-1]] - self.before[start])]
+        far = [
+            p for p in fits if self.before[p] - self.before[start] >= 0.5 * (self.before[fits[-1]] - self.before[start])
+        ]
         return min(far, key=lambda p: (self.crossing[p] - 0.25 * (self.before[p] - self.before[start]), -p))
 
 
@@ -117,16 +122,28 @@ def within_budget(choice: Choice, budget: float, start: Plan) -> Plan:
     if start.peak <= budget:
         return start
     stretch = _Stretch(choice, start.kept)
-    low, high = 0.0, stretch.before[-1]
-    for _ in range(_STEPS):
-        room = (low + high) / 2
+    most = min(budget, stretch.before[-1])
+    coarse, fine = (_COARSE, _FINE) if len(stretch.nodes) <= _MANY else (_COARSE // 2, 2)
+    best, room = _search(choice, stretch, budget, start, [most * k / coarse for k in range(1, coarse + 1)])
+    width = most / coarse
+    best, _ = _search(choice, stretch, budget, best, [room + width * k / fine for k in range(1 - fine, fine) if k])
+    if best.peak <= budget:
+        return _fewer(choice, best, budget)
+    most = stretch.before[-1]  # it cannot be met so: as little as can be
+    best, room = _search(choice, stretch, budget, best, [most * k / coarse**2 for k in range(1, coarse**2, 3)])
+    width = 3 * most / coarse**2
+    return _search(choice, stretch, budget, best, [room + width * k / fine for k in range(1 - fine, fine) if k])[0]
+
+
+def _search(choice: Choice, stretch: _Stretch, budget: float, best: Plan, rooms: list[float]) -> tuple[Plan, float]:
+    """The best plan with runs of these lengths, and its length. Both long runs and many of them take memory."""
+    found, at = None, rooms[-1]
+    for room in rooms:
         plan = _most_kept(choice, stretch, room, budget)
-        best = _better(best, plan, budget)
-        if plan.peak <= budget:
-            low = room
-        else:
-            high = room
-    return _fewer(choice, best, budget) if best.peak <= budget else _least(choice, stretch, best, budget)
+        if found is None or _better(found, plan, budget) is plan:
+            found, at = plan, room
+    assert found is not None
+    return _better(best, found, budget), at
 
 
 def _most_kept(choice: Choice, stretch: _Stretch, room: float, budget: float) -> Plan:
@@ -135,7 +152,7 @@ def _most_kept(choice: Choice, stretch: _Stretch, room: float, budget: float) ->
     best = _with_runs(choice, stretch, stretch.runs(room, 0.0))
     if best.peak > budget:
         return best
-    for _ in range(_STEPS // 2):
+    for _ in range(_STEPS):
         target = (low + high) / 2
         plan = _with_runs(choice, stretch, stretch.runs(room, target))
         if plan.peak <= budget:
@@ -152,30 +169,24 @@ def _with_runs(choice: Choice, stretch: _Stretch, runs: list[tuple[int, int]]) -
     for start, end in runs:
         inside.update(stretch.nodes[start:end])
         pinned.update(stretch.crossing_nodes(end))
-    kept = choice.cut(lambda node: is_cheap(node) or (node in inside and is_repeatable(node)), pinned)
+    kept = choice.cut(lambda node: choice.cheap[node] or (node in inside and choice.repeatable[node]), pinned)
     return choice.plan(kept)
-
-
-def _least(choice: Choice, stretch: _Stretch, best: Plan, budget: float) -> Plan:
-    """Nothing met the budget: the least memory among runs of several lengths."""
-    total = stretch.before[-1]
-    for parts in (2, 3, 4, 6, 8, 12, 16, 24, 32, 64):
-        best = _better(best, _with_runs(choice, stretch, stretch.runs(total / parts, 0.0)), budget)
-    return best
 
 
 def _fewer(choice: Choice, best: Plan, budget: float) -> Plan:
     """Keep more, where there is room: what takes most arithmetic for its bytes first."""
-    again = [node for node, repeated in best.backward if repeated and not is_cheap(node) and choice.cost(node) < 1e300]
-    again.sort(key=lambda node: -arithmetic(node) / max(choice.cost(node), 1.0))
+    again = [
+        node for node, repeated in best.backward if repeated and not choice.cheap[node] and choice.cost(node) < 1e300
+    ]
+    again.sort(key=lambda node: -choice.work[node] / max(choice.cost(node), 1.0))
     step = len(again)
     have = list(best.kept)
     while step:
-        for start in range(0, len(again), step)[:8]:
+        for start in range(0, len(again), step)[:4]:
             plan = choice.plan(sorted({*have, *again[start : start + step]}))
             if plan.peak <= budget and plan.extra < best.extra:
                 best, have = plan, plan.kept
-        step //= 2 if step > 3 else step
+        step //= 2
     return best
 
 

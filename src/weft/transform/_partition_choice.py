@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from weft.graph import Node
 from weft.ops import Spec
 from weft.transform._mincut import cheapest_to_keep
-from weft.transform._partition_cost import arithmetic, bytes_of_node, is_cheap, is_creation, is_repeatable
+from weft.transform._partition_cost import arithmetic, bytes_of_node, is_cheap, is_creation
 from weft.transform._partition_joint import JointGraph
 from weft.transform._partition_peak import Peak, Storage, backward_order, forward_order, peak_of
+from weft.transform._remat import Regions, is_item, is_repeatable
 from weft.transform._split import bytes_of
 
 POLICIES = ("default", "recompute", "keep", "checkpoint")
 _PRICE = 1e-3  # bytes for an operation: of what costs the same to keep, what takes less to compute again
+
+
+class Memo(dict[Node, Any]):
+    """A function of nodes that is asked once for each."""
+
+    def __init__(self, function: Callable[[Node], Any]) -> None:
+        self.function = function
+
+    def __missing__(self, node: Node) -> Any:
+        found = self[node] = self.function(node)
+        return found
 
 
 @dataclass
@@ -47,6 +59,9 @@ class Choice:
     def __post_init__(self) -> None:
         joint = self.joint
         self.storage = Storage()
+        self.work, self.cheap, self.repeatable = Memo(arithmetic), Memo(is_cheap), Memo(is_repeatable)
+        self.costs = Memo(self._cost)
+        self.inputs = Memo(lambda node: node.all_input_nodes)
         self.late = joint.late_nodes()
         inside = {*self.late, *(seed for seed in joint.seeds if seed is not None)}
         read: dict[Node, None] = {}
@@ -58,27 +73,24 @@ class Choice:
         self.written = written
         self.needed = sorted(node for node in read if node not in self.free)
         self.early = [node for node in joint.graph.nodes if node.op == "call_function" and node not in inside]
-        self.regions = {node: number for node in self.early if (number := _region(node)) is not None}
         self.effects = [node for node in self.early if node.is_impure()]
 
     # Costs
 
     def cost(self, node: Node) -> float:
+        return float(self.costs[node])
+
+    def _cost(self, node: Node) -> float:
         """What it takes to keep a node: the memory that it shows, though it be a part."""
         type_ = node.meta.get("type")
         if isinstance(type_, Spec):
             base = self.storage.base(node)
-            return 0.0 if base in self.free else self.storage.bytes(base) + 8
+            if base in self.free:
+                return 1.0
+            # Of equals, what the function computes anyway: the rest is work of the backward.
+            return self.storage.bytes(base) + (8 if node in self._forward_set else 64)
         kept = bytes_of(type_)
         return kept if kept == float("inf") else max(kept, bytes_of_node(node))
-
-    def is_boundary(self, node: Node) -> bool:
-        """Whether a node is a result of its checkpointed call: something outside of the call reads it in the forward."""
-        mine = self.regions[node]
-        late = self._late_set
-        return node in self._result_set or any(
-            self.regions.get(user) != mine for user in node.users if user not in late and user in self._forward_set
-        )
 
     @property
     def _late_set(self) -> set[Node]:
@@ -103,15 +115,31 @@ class Choice:
             found = self.__dict__["_forward"] = set(forward_order(self.early, wanted, self.effects))
         return found
 
+    @property
+    def regions(self) -> Regions:
+        """The calls of `checkpoint`."""
+        found = self.__dict__.get("_regions")
+        if found is None:
+            beyond = {node for node in self.early if node not in self._forward_set}
+            late = self._late_set | beyond  # what only the gradient reads is no part of the forward
+            found = self.__dict__["_regions"] = Regions(self.early, late, self._result_set)
+        return found
+
     # Choices
 
     def everything(self) -> list[Node]:
-        """Every value that the backward reads, but what is made of nothing."""
+        """Every value of the function that the backward reads, but what is made of nothing."""
         found: dict[Node, None] = {}
+        seen: set[Node] = set()
         waiting = list(self.needed)
         while waiting:
             node = waiting.pop()
-            if self.cost(node) == float("inf") or is_creation(node):  # read in parts: see `JointGraph`
+            if node in seen:
+                continue
+            seen.add(node)
+            # What is work of the backward alone is left to it.
+            later = node not in self._forward_set and is_repeatable(node) and not is_item(node)
+            if later or self.cost(node) == float("inf") or is_creation(node):
                 waiting.extend(each for each in node.all_input_nodes if each not in self.free)
             else:
                 found[node] = None
@@ -123,28 +151,26 @@ class Choice:
         With `marked`, calls of `checkpoint` keep nothing but what they give, and what they draw.
         """
         fixed = set(pinned)
-        regions = self.regions if marked else {}
+        regions = self.regions if marked and self.regions.number else None
 
         def repeatable(node: Node) -> bool:
-            if node in fixed:
+            if node in fixed or (regions is not None and regions.gives(node)):
                 return False
-            if node in regions and not self.is_boundary(node):
-                return is_repeatable(node)
-            return again(node) and not (node in regions and not is_creation(node) and self.is_boundary(node))
+            return again(node) or (regions is not None and regions.inside(node))
 
         def cost(node: Node) -> float:
-            if node in regions and node not in fixed and is_repeatable(node) and not self.is_boundary(node):
+            if regions is not None and node not in fixed and regions.inside(node):
                 return float("inf")
-            return self.cost(node)
+            return float(self.costs[node])
 
         return sorted(
             cheapest_to_keep(
                 self.needed,
-                inputs=lambda node: node.all_input_nodes,
-                free=lambda node: node in self.free,
+                inputs=self.inputs.__getitem__,
+                free=self.free.__contains__,
                 cost=cost,
                 repeatable=repeatable,
-                price=lambda node: _PRICE * arithmetic(node),
+                price=lambda node: _PRICE * self.work[node] if node in self._forward_set else 0.0,
             )
         )
 
@@ -154,7 +180,7 @@ class Choice:
             return self.everything()
         if policy == "checkpoint":
             return self.cut(is_creation)
-        return self.cut(is_cheap)
+        return self.cut(self.cheap.__getitem__)
 
     # What follows
 
@@ -172,18 +198,6 @@ class Choice:
         order = [node for node, _ in backward]
         gradients = {storage.base(node) for node in joint.gradients if node in self._late_set}
         second = peak_of(order, joint.gradients, theirs | gradients, given=kept, storage=storage)
-        extra = sum(arithmetic(node) for node, again in backward if again and node in self._forward_set)
+        extra = sum(self.work[node] for node, again in backward if again and node in self._forward_set)
         bases = {storage.base(node) for node in kept} - theirs
         return Plan(kept, forward, backward, first, second, extra, sum(map(storage.bytes, bases)))
-
-
-def _region(node: Node) -> int | None:
-    """The number of the checkpointed call that a node belongs to."""
-    while True:
-        found: int | None = node.meta.get("checkpoint")
-        source = node.args[0] if node.args else None
-        if found is not None or node.target is not operator.getitem or not isinstance(source, Node):
-            return found
-        if isinstance(source.meta.get("type"), Spec):
-            return None
-        node = source

@@ -11,7 +11,6 @@ from typing import Any
 
 from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
-from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.transform._calls import op_call
 from weft.transform._split import cheap, estimate
@@ -24,8 +23,9 @@ _VIEWS = frozenset(
 )
 _POINTWISE = frozenset(
     "astype stop_gradient clip nan_to_num softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope scale_shift "
-    "tril triu where".split()
+    "tril triu where split unstack broadcast_arrays concat stack roll tile repeat pad diagonal".split()
 )
+_PARTS = frozenset("split unstack broadcast_arrays".split())  # ops that give several views
 _CREATION = frozenset("zeros ones empty full arange eye tri identity linspace".split())
 _CUBIC = frozenset("det slogdet inv solve pinv cholesky eigh eigvalsh eig eigvals qr svd svdvals matrix_rank".split())
 
@@ -71,13 +71,36 @@ def bytes_of_node(node: Node) -> float:
 def base_of(node: Node) -> Node:
     """The node whose memory a node shows; itself, where that is its own."""
     while True:
+        node = _whole(node)
         called = op_call(node) if node.op == "call_function" and not node.bodies else None
         if called is None or not _is_view(node, called[0].name, called[1]):
             return node
         source = called[1][0]
         if not isinstance(source, Node) or not isinstance(source.meta.get("type"), Spec):
             return node
+        if called[0].name == "reshape" and _is_rearranged(source):
+            return node  # what does not lie in order is copied
         node = source
+
+
+def _whole(node: Node) -> Node:
+    """What an array was split from, where a node is one of the parts."""
+    source = node.args[0] if node.op == "call_function" and node.target is operator.getitem else None
+    if not isinstance(source, Node) or isinstance(source.meta.get("type"), Spec):
+        return node
+    called = op_call(source)
+    if called is None or called[0].name not in _PARTS or not isinstance(called[1][0], Node):
+        return node
+    return called[1][0]
+
+
+def _is_rearranged(node: Node) -> bool:
+    called = op_call(node) if node.op == "call_function" and not node.bodies else None
+    if called is None or not _is_view(node, called[0].name, called[1]) or not isinstance(called[1][0], Node):
+        return False
+    if called[0].name in ("reshape", "expand_dims", "squeeze", "getitem"):  # a part of what lies in order, mostly
+        return _is_rearranged(called[1][0])
+    return True
 
 
 def _is_view(node: Node, name: str, arguments: tuple[Any, ...]) -> bool:
@@ -104,25 +127,6 @@ def is_cheap(node: Node) -> bool:
         return False
     called = op_call(node)
     return called is not None and (called[0].name in _POINTWISE or called[0].name in _CREATION)
-
-
-def is_repeatable(node: Node) -> bool:
-    """Whether a node may run a second time: it draws nothing, has no effect, and all is known of what it calls."""
-    if node.op != "call_function" or node.is_impure():
-        return False
-    if node.bodies:
-        return all(_is_known(each) for body in node.bodies for each in body.nodes)
-    return _is_known(node)
-
-
-def _is_known(node: Node) -> bool:
-    if node.op != "call_function":
-        return node.op in ("placeholder", "output", "get_attr")
-    if node.bodies:
-        return is_repeatable(node)
-    if getattr(node.target, "__module__", None) in ("builtins", "_operator", "math", "operator"):
-        return True
-    return node.target is trip_count or getattr(node.target, "__module__", "").startswith("weft") or bool(op_call(node))
 
 
 def arithmetic(node: Node) -> float:
@@ -194,4 +198,4 @@ def _peak_of_body(body: Graph) -> float:
     from weft.transform._partition_peak import peak_of
 
     nodes = [node for node in body.nodes if node.op == "call_function"]
-    return peak_of(nodes, [node for node in body.output_node().all_input_nodes], set()).most
+    return peak_of(nodes, list(body.output_node().all_input_nodes), set()).most

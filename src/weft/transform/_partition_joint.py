@@ -6,19 +6,22 @@
 def forward(self, x, d_mul):
     sin = weft.sin(x)
     mul = sin * x
-    mul_1 = d_mul * sin;  sin = None
+    d_x = d_mul * sin;  sin = None
     d_sin = d_mul * x;  d_mul = None
     cos = weft.cos(x);  x = None
-    mul_2 = d_sin * cos;  d_sin = cos = None
-    d_x = mul_1 + mul_2;  mul_1 = mul_2 = None
-    return (mul, d_x)
+    mul_3 = d_sin * cos;  d_sin = cos = None
+    d_x_1 = d_x + mul_3;  d_x = mul_3 = None
+    return (mul, d_x_1)
 <BLANKLINE>
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from weft import pytree
 from weft._module import Module, is_parameter
@@ -26,6 +29,7 @@ from weft.autograd import Tensor
 from weft.capture._captured import capture
 from weft.errors import NotDifferentiable
 from weft.graph import Graph, GraphModule, Inputs, Node
+from weft.ops import Op
 from weft.transform._activity import activity, continuous
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder, Value
@@ -49,6 +53,7 @@ class JointGraph:
         self.results, self.tree = results, tree
         self.signature: Inputs | None = graph.signature
         self.inputs: list[Node] = graph.find_nodes(op="placeholder")
+        self.parameters: inspect.Signature = inspect.Signature()  # of the function
         self.writes: tuple[Any, ...] = ()
         self.wanted: list[Node] = []
         self.seeds: list[Node | None] = []
@@ -68,6 +73,13 @@ class JointGraph:
     def names(self) -> list[str]:
         """What the gradients are of: names of arguments and parameters."""
         return [node.target for node in self.wanted]
+
+    def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """What the inputs are for a call of the function."""
+        bound = self.parameters.bind(*args, **kwargs)
+        bound.apply_defaults()
+        values = bound.arguments.values()
+        return list(values) if self.signature is None else self.signature.flatten(*values)
 
     def late_nodes(self) -> list[Node]:
         """The nodes that depend on the gradients of the results: the backward, and nothing that a forward could do."""
@@ -96,7 +108,9 @@ class JointGraph:
 
     def __repr__(self) -> str:
         count = len(self.graph.nodes)
-        return f"<JointGraph of {_name(self.function)}: {count} nodes, gradients of {', '.join(self.names) or 'nothing'}>"
+        return (
+            f"<JointGraph of {_name(self.function)}: {count} nodes, gradients of {', '.join(self.names) or 'nothing'}>"
+        )
 
 
 def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> JointGraph:
@@ -108,17 +122,21 @@ def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Join
 
     >>> import weft
     >>> weft.joint_graph(weft.nn.Linear(2, 1), weft.spec((5, 2), "float32"))
-    <JointGraph of Linear: 13 nodes, gradients of input, weight, bias>
+    <JointGraph of Linear: 12 nodes, gradients of input, weight, bias>
     """
-    captured = capture(function, args, kwargs, branches=True, dynamic=False, numbers=True, given_only=True)
+    plain = _callable(function, len(args))
+    captured = capture(plain, args, kwargs, branches=True, dynamic=False, numbers=True, given_only=True)
     graph = captured.graph
     values = {traced.node: value for value, traced in captured.recorder.constants.values()}
     builder = Builder(graph, captured.recorder.sizes)
     wanted = [node for node in graph.nodes if _varies(node, values)]
-    open_all(builder, [node for node in activity(graph.nodes, dict.fromkeys(wanted, True)) if node.op == "call_function"])
+    open_all(
+        builder, [node for node in activity(graph.nodes, dict.fromkeys(wanted, True)) if node.op == "call_function"]
+    )
     output = graph.output_node()
-    results, tree = pytree.flatten(output.args[0], is_leaf=lambda value: isinstance(value, Node))
+    results, tree = pytree.flatten(_plain(output.args[0]), is_leaf=lambda value: isinstance(value, Node))
     joint = JointGraph(function, graph, captured.recorder.sizes, results, tree)
+    joint.parameters = inspect.signature(plain.forward if isinstance(plain, Module) else plain)
     joint.writes = tuple(output.kwargs.get("writes", ()))
     joint.wanted = sorted(wanted, key=lambda node: node.op == "get_attr")  # arguments first
     graph.erase_node(output)
@@ -163,6 +181,26 @@ def _varies(node: Node, values: dict[Node, Any]) -> bool:
         return False
     value = values.get(node)
     return isinstance(value, Tensor) and (is_parameter(value) or value._requires_grad) and value._requires_grad
+
+
+def _callable(function: Any, count: int) -> Any:
+    """A function of Python's that calls one that is none, such as an op."""
+    if not isinstance(function, (Op, np.ufunc)):
+        return function
+    named = {1: lambda x: function(x), 2: lambda x, y: function(x, y), 3: lambda x, y, z: function(x, y, z)}
+    return named.get(count, lambda *args: function(*args))
+
+
+def _plain(value: Any) -> Any:
+    """Nested results in containers of Python's own, where a graph has some that nobody can change."""
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        parts = [_plain(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
 
 
 def _name(function: Any) -> str:

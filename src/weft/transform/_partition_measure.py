@@ -1,7 +1,8 @@
-"""Running the halves of a joint graph: lettings go of what is kept once it is used, and counting bytes meanwhile."""
+"""Running the halves of a joint graph: what is kept is let go once it is used, and bytes are counted meanwhile."""
 
 from __future__ import annotations
 
+import functools
 import re
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -49,14 +50,15 @@ class _Counting(Interpreter):
 
     def count(self, given: list[Any], uncounted: set[Node], foreign: set[int]) -> tuple[Any, int]:
         """The result, and the most bytes at once; arrays whose ids are `foreign` are somebody else's."""
-        self.env, self.held, self.total, most = {}, {}, 0, 0
+        self.env, self.total, most = {}, 0, 0
+        self.held: dict[int, tuple[int, np.ndarray[Any, Any]]] = {}
         self.foreign, self.uncounted = foreign, uncounted
         self.args_iter = _taken(given)
         uses = last_uses(self.graph.nodes)
         for node in self.graph.nodes:
             inner = 0
             if node.bodies:
-                value, inner = _traced(lambda node=node: self.run_node(node))
+                value, inner = _traced(functools.partial(self.run_node, node))
             else:
                 value = self.run_node(node)
             self.env[node] = value

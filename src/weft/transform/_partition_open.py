@@ -27,9 +27,9 @@ def is_composite(node: Node) -> bool:
 def open_composite(builder: Builder, node: Node) -> tuple[list[Node], Any]:
     """Write the body of a composite in front of its node; the new nodes, and what the body gives."""
     called = op_call(node)
-    assert called is not None and called[0].body is not None
+    assert called is not None
     op, arguments = called
-    with builder.at(node), builder.graph.inserting_before(node):
+    with builder.at(node), builder.graph.inserting_before(node), builder.recording():
         mark = builder.mark()
         result = spread_call(op.body)(*builder.value(arguments))  # type: ignore[arg-type]  # a composite has a body
         made = builder.since(mark)

@@ -33,7 +33,9 @@ class Kept:
         storage = choice.storage
         location = node.location
         type_ = node.meta.get("type")
-        open_ = isinstance(type_, (Tape, Tapes)) or (isinstance(type_, Spec) and any(isinstance(d, Dim) for d in type_.shape))
+        open_ = isinstance(type_, (Tape, Tapes)) or (
+            isinstance(type_, Spec) and any(isinstance(d, Dim) for d in type_.shape)
+        )
         return cls(node.name, type_, storage.bytes(storage.base(node)), _line(location), open_)
 
     def __str__(self) -> str:

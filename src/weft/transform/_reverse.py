@@ -9,7 +9,7 @@ flow does is in `_reverse_control`.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,18 @@ import numpy as np
 from weft.capture._sizes import rename
 from weft.errors import NotDifferentiable
 from weft.graph import Node
+from weft.graph._looping import together
 from weft.ops import Op, Spec
+from weft.ops._dim import Dim, same_shape
 from weft.ops._families import spread_call
-from weft.ops._dim import Dim, same_shape, traced_sizes
 from weft.ops._op import TABLE
 from weft.transform._activity import Active, activity, any_active, of
 from weft.transform._builder import Builder, Value
-from weft.transform._calls import is_cast, op_call, refuse_call, where_of
+from weft.transform._calls import is_cast, located_at, op_call, refuse_call, where_of
 from weft.transform._partition_open import open_composite
+from weft.transform._plain_calls import in_ops
 from weft.transform._split import bytes_of, cheap
 from weft.transform._tape import EMPTY, Tape, Tapes, record
-
 
 _UPDATE = TABLE["index_update"]
 
@@ -53,11 +54,14 @@ class Pullback:
             if node.op != "call_function" or node not in self.gradients or node not in self.active:
                 continue
             gradient = self.take(node)
-            with self.builder.at(node), traced_sizes(self.builder):
-                if node.bodies:
-                    pull_control(self, node, gradient)
-                else:
-                    self._call(node, gradient)
+            with self.builder.at(node), self.builder.recording():
+                try:
+                    if node.bodies:
+                        pull_control(self, node, gradient)
+                    else:
+                        self._call(node, gradient)
+                except NotDifferentiable as error:
+                    raise located_at(node, error) from error.__cause__
 
     def is_free(self, node: Any) -> bool:
         """Whether the backward can have a value for nothing: by cheap calls of what every turn of a loop sees."""
@@ -183,10 +187,18 @@ class Pullback:
         if target is record:
             self._record(node, gradient)
             return
+        if target is together:
+            for value, part in zip(node.args, gradient, strict=True):
+                self.add(value, part)
+            return
         called = op_call(node)
         if called is None:
             if is_cast(node):
                 self.add(node.args[0], gradient)
+                return
+            body = in_ops(self.builder, node)
+            if body is not None:
+                self._recorded(body, gradient)
                 return
             refuse_call(node)
         self._op(node, *called, gradient)  # type: ignore[misc]  # refused where it is None
@@ -248,8 +260,11 @@ class Pullback:
 
     def _composite(self, op: Op, values: Any, gradient: Any) -> None:
         """Differentiate the body of a composite op, recorded anew: what of it nothing reads is dropped later."""
+        self._recorded(lambda: spread_call(op.body)(*values), gradient)  # type: ignore[arg-type]  # it has a body
+
+    def _recorded(self, body: Callable[[], Any], gradient: Any) -> None:
         mark = self.builder.mark()
-        result = spread_call(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
+        result = body()
         made = self.builder.since(mark)
         self.active.update(activity(made, self.active))
         self._add_each(result, gradient)

@@ -16,11 +16,21 @@ from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.ops._op import TABLE
-from weft.transform._activity import activity, any_active, loop_activity, spread
-from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, with_inputs
+from weft.transform._activity import activity, any_active, loop_activity
+from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, type_carries, with_inputs
 from weft.transform._builder import Builder, Value
+from weft.transform._custom_nodes import custom_call
 from weft.transform._reverse import Pullback
-from weft.transform._split import Retyped, bytes_of, choose_saved, computed_again, copy_body, copy_nodes, read_by
+from weft.transform._split import (
+    Retyped,
+    bytes_of,
+    choose_saved,
+    computed_again,
+    copy_body,
+    copy_nodes,
+    gradient_type,
+    read_by,
+)
 from weft.transform._tape import EMPTY, Tape, Tapes, record
 
 
@@ -32,6 +42,10 @@ def pull_control(pull: Pullback, node: Node, gradient: Any) -> None:
         _pull_while(pull, node, gradient)
     elif node.target is cond:
         _pull_branches(pull, node, gradient, list(node.args[1:3]), node.args[3:])
+    elif node.target is custom_call:
+        from weft.transform._custom_call import pull_custom
+
+        pull_custom(pull, node, gradient)
     else:
         assert node.target is switch, node.target
         _pull_branches(pull, node, gradient, list(node.args[1]), node.args[2:])
@@ -70,7 +84,7 @@ class Joint:
 
     def input(self, name: str, type_: Any) -> Value:
         """A new input of the backward: a gradient."""
-        spec = type_ if isinstance(type_, (Spec, Tape, Tapes)) else Spec((), type_)
+        spec = gradient_type(type_)
         node = self.builder.region.placeholder(name)
         node.meta["type"] = spec
         self.inputs.append(node)
@@ -86,10 +100,8 @@ class Joint:
         first = self.inputs[0]
         nodes = list(self.graph.nodes)
         at = nodes.index(first)
-        lifted = set(self.builder.region.inputs.values())
         backward = [node for node in nodes[at:] if node.op != "placeholder"]
         forward = [node for node in nodes[:at] if node.op != "placeholder"]
-        assert all(node in lifted or node in self.inputs or node in self.places for node in nodes if node.op == "placeholder")
         return forward, backward
 
     def split(self, results: Sequence[Any], free: Sequence[Node]) -> Backward:
@@ -103,7 +115,8 @@ class Joint:
         costs.update(dict.fromkeys(free, 0.0))
         outputs = [getattr(result, "node", result) for result in results]
         needed = [node for node in read_by(backward, outputs) if node not in self.inputs]
-        saved = [node for node in choose_saved(needed, costs) if node not in always]
+        given = [self.result] if isinstance(self.result, Node) else list(self.result)
+        saved = [node for node in choose_saved(needed, costs, set(backward), given) if node not in always]
         again = computed_again(needed, always, saved)
         return Backward(self, backward, outputs, saved, again)
 
@@ -120,7 +133,7 @@ class Backward:
         self.builder = Builder(Graph(), outer.sizes, outer)
         self.nodes, self.outputs, self.again = nodes, outputs, again
         self.tape_type = Tape(tuple(node.meta["type"] for node in saved))
-        self.types = Retyped(outer, {}, self.builder)
+        self.types = Retyped(outer, {}, self.builder, joint.builder.region.sizes)
 
     def placeholder(self, name: str, type_: Any) -> Node:
         node = self.builder.region.placeholder(name)
@@ -178,6 +191,7 @@ class _Loop:
         active = [*(False,) * counters, *carries, *outside]
         self.joint = joint = Joint(pull, body, counters + count, operands, active, _TURNS)
         self.places = joint.own[counters:]
+        type_carries(self.places, node.meta["type"])
         seeds = [self._seed(k, gradient[k]) for k in self.carried]
         self.added = [j for j, each in enumerate(outside) if any_active(each)]
         into = joint.places[counters + count :]
@@ -229,9 +243,9 @@ class _Loop:
     def write_backward(self, lower: Any, upper: Any, step: Any, tape: Any) -> None:
         """Add the backward's loop, and its results to the gradients."""
         pull = self.pull
-        types = [*self.back_types[: 0 if tape is None else 1], *(self._before(k) for k in self.carried)]
-        types += [self.operands[j].meta["type"] for j in self.added]
-        types = tuple(type_ if isinstance(type_, (Spec, Tape, Tapes)) else Spec((), type_) for type_ in types)
+        known = [*self.back_types[: 0 if tape is None else 1], *(self._before(k) for k in self.carried)]
+        known += [self.operands[j].meta["type"] for j in self.added]
+        types = tuple(map(gradient_type, known))
         sums = []
         for j in self.added:
             operand = self.operands[j]
@@ -332,7 +346,8 @@ def _pull_for(pull: Pullback, node: Node, gradient: list[Any]) -> None:
         return
     turns = build.create(trip_count, (lower, upper, step), {}, int, "turns")
     back = _number(build, operator.neg, step)
-    first = _number(build, operator.add, lower, _number(build, operator.mul, _number(build, operator.sub, turns, 1), step))
+    beyond = _number(build, operator.mul, _number(build, operator.sub, turns, 1), step)
+    first = _number(build, operator.add, lower, beyond)
     loop.write_backward(first, _number(build, operator.sub, lower, step), back, tape)
 
 
@@ -408,11 +423,10 @@ class _Side:
             for k, value in zip(self.wanted, self.seeds, strict=True):
                 joint.pull.add(joint.result[k], value)
             joint.run()
-        results = [joint.pull.gradients.get(joint.places[j]) for j in self.added]
-        results = [
-            joint.builder.zeros(joint.places[j].meta["type"]) if value is None else value
-            for j, value in zip(self.added, results, strict=True)
-        ]
+        results = []
+        for j in self.added:
+            found = joint.pull.gradients.get(joint.places[j])
+            results.append(joint.builder.zeros(joint.places[j].meta["type"]) if found is None else found)
         taken = [joint.pull.take(joint.places[j]) for j in self.tapes]
         self.types = [*(value.type for value in results)]
         self.types += [Tape((), ()) if value is None else value.type for value in taken]

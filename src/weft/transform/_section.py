@@ -7,7 +7,7 @@ among them, is found by the recorder as it is for the bodies of loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ class Section:
 
     `inputs` are the leaves of the arguments that are arrays or numbers which vary, each with its place in the graph;
     the graph has no output yet: `leaves` and `tree` are the result, nodes and plain values. `axes` tells of leaves that
-    are many examples, along an axis: the function is given one of them.
+    are many examples, along an axis: the function is given one of them. `vary` has the numbers of leaves that take part
+    though they may be plain numbers, which the program around has written down.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Section:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         axes: Sequence[int | None] | None = None,
+        vary: Container[int] = (),
     ) -> None:
         self.recorder = recorder
         self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
@@ -49,7 +51,10 @@ class Section:
         try:
             self.places: list[Node | None] = []
             along = [None] * len(self.given) if axes is None else axes
-            inside = [self._input(leaf, axis) for leaf, axis in zip(self.given, along, strict=True)]
+            inside = [
+                self._number(leaf) if k in vary and _is_number(leaf) else self._input(leaf, axis)
+                for k, (leaf, axis) in enumerate(zip(self.given, along, strict=True))
+            ]
             args, kwargs = tree.unflatten(inside)
             try:
                 result = recorder.run(function, args, kwargs)
@@ -66,6 +71,8 @@ class Section:
     def _input(self, leaf: Any, axis: int | None) -> Any:
         """What the function is given for a leaf: an array of its own, so that what it writes stays inside."""
         recorder, region = self.recorder, self.region
+        if isinstance(leaf, Abstract):
+            return self._abstract(leaf)
         kind = leaf.spec if isinstance(leaf, Array) else leaf.kind if isinstance(leaf, Scalar) else None
         if kind is None or (isinstance(leaf, Scalar) and np.dtype(kind).kind not in "fc"):
             self.places.append(None)
@@ -87,6 +94,19 @@ class Section:
         made.name = leaf.name
         return made
 
+    def _number(self, leaf: Any) -> Any:
+        place = self.region.placeholder("value")
+        self.places.append(place)
+        kind = leaf.dtype if isinstance(leaf, np.inexact) else type(leaf)
+        place.meta["type"] = kind if isinstance(kind, type) else Spec((), kind)
+        return Scalar(self.recorder, kind, place)
+
+    def _abstract(self, leaf: Abstract) -> Any:
+        place = self.region.placeholder(leaf.name)
+        place.meta["type"] = leaf.type
+        self.places.append(place)
+        return self.recorder.wrap(place, leaf.type, array=isinstance(leaf.type, Spec), tensor=leaf.tensor)
+
     def _check_writes(self) -> None:
         written = [buffer for buffer in self.region.written if self.region.parent and self.region.parent.knows(buffer)]
         if written:
@@ -104,13 +124,20 @@ class Section:
         known = {} if known is None else known
         for leaf, place in zip(self.given, self.places, strict=True):
             if place is not None:
-                known[place] = leaf.node
+                known[place] = leaf.node if isinstance(leaf, Traced) else leaf
         for outer, place in region.inputs.items():
             known[place] = recorder.region.lift(outer)
         for buffer, place in region.entered.items():
             known[place] = recorder.region.read(buffer)
         inlined(recorder, self.graph.nodes if nodes is None else nodes, known)
         return [map_copy(result, known.__getitem__) for result in results]
+
+
+class Abstract:
+    """A leaf of arguments of which only the type is known: there is no value of it yet."""
+
+    def __init__(self, type_: Any, tensor: bool = False, name: str = "value") -> None:
+        self.type, self.tensor, self.name = type_, tensor, name
 
 
 def inlined(recorder: Recorder, nodes: Iterable[Node], known: dict[Node, Any]) -> None:
@@ -127,7 +154,11 @@ def wrapped(recorder: Recorder, value: Any, type_: Any, like: Any) -> Any:
 
 
 def is_leaf(value: Any) -> bool:
-    return isinstance(value, (Traced, np.ndarray, Tensor))
+    return isinstance(value, (Traced, Abstract, np.ndarray, Tensor))
+
+
+def _is_number(leaf: Any) -> bool:
+    return type(leaf) in (float, complex) or isinstance(leaf, np.inexact)
 
 
 def _traced(recorder: Recorder, leaf: Any) -> Any:

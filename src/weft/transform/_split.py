@@ -1,4 +1,4 @@
-"""Splitting a body that computes forward and backward in one: what the backward needs, and the graph of its own it gets.
+"""Splitting a body that computes forward and backward in one: what the backward needs, and its own graph.
 
 What is free in the backward too (a counter, an operand that every turn sees) costs nothing; of the rest, `saved` is put
 on the tape, and what can be had from those by cheap calls is computed again.
@@ -7,7 +7,7 @@ on the tape, and what can be had from those by cheap calls is computed again.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from weft.graph import Graph, Node
@@ -19,8 +19,8 @@ from weft.ops._dim_algebra import from_factor
 from weft.transform._builder import Builder
 from weft.transform._calls import op_call
 from weft.transform._mincut import cheapest_to_keep
+from weft.transform._remat import Regions
 from weft.transform._tape import Tape, Tapes
-
 
 _MOVES = frozenset(
     "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose getitem".split()
@@ -75,18 +75,35 @@ def estimate(dim: Any) -> float:
         return float(_UNKNOWN_SIZE)
 
 
-def choose_saved(needed: Iterable[Node], costs: dict[Node, float]) -> list[Node]:
+def choose_saved(
+    needed: Iterable[Node],
+    costs: dict[Node, float],
+    late: Collection[Node] = (),
+    results: Collection[Any] = (),
+) -> list[Node]:
     """What to save so that every needed value can be had; `costs` are those of inputs, 0 where they are there anyway.
 
-    Any other input is saved whole, or what is read of it.
+    Any other input is saved whole, or what is read of it. Of calls of `checkpoint` nothing inside is saved: `late` are
+    the nodes of the backward, `results` those of the forward that are given away.
     """
+    needed = list(needed)
+    regions = Regions(needed[0].graph.nodes if needed else (), late, results)
+
+    def cost(node: Node) -> float:
+        if regions.number and regions.inside(node):
+            return float("inf")
+        return costs[node] if node in costs else bytes_of(node.meta.get("type"))
+
+    def repeatable(node: Node) -> bool:
+        return not regions.gives(node) and (cheap(node) or regions.inside(node))
+
     return sorted(
         cheapest_to_keep(
             needed,
             inputs=lambda node: node.all_input_nodes,
             free=lambda node: costs.get(node) == 0,
-            cost=lambda node: costs[node] if node in costs else bytes_of(node.meta.get("type")),
-            repeatable=cheap,
+            cost=cost,
+            repeatable=repeatable if regions.number else cheap,
         )
     )
 
@@ -118,7 +135,7 @@ def read_by(nodes: Sequence[Node], results: Iterable[Any]) -> list[Node]:
 
 
 def copy_nodes(types: Retyped, nodes: Iterable[Node]) -> None:
-    """Copy nodes to the end of the graph of a builder; `types` knows what stands for their inputs, and learns of copies."""
+    """Copy nodes into the graph of a builder; `types` knows what stands for their inputs, and learns of copies."""
     known = types.known
     for node in nodes:
         made = types.builder.graph.create_node(
@@ -132,8 +149,9 @@ def copy_nodes(types: Retyped, nodes: Iterable[Node]) -> None:
         made._meta = dict(node._meta) if node._meta is not None else {}
         known[node] = made
         made._meta["type"] = types.of(made._meta.get("type"), made)
-        for body in made.bodies:
-            types.body(body)
+        for body, copied in zip(node.bodies, made.bodies, strict=True):
+            _pair(body, copied, types.inside)
+            types.body(copied)
 
 
 def _pair_of(guard: Any) -> Any:
@@ -153,6 +171,9 @@ def copy_body(body: Graph, outer: Builder) -> Graph:
 
 
 def _pair(one: Graph, other: Graph, known: dict[Node, Any]) -> None:
+    """Note which node of a copied graph stands for which."""
+    if one is other:
+        return
     for a, b in zip(one.nodes, other.nodes, strict=True):
         known[a] = b
         for inner, copied in zip(a.bodies, b.bodies, strict=True):
@@ -168,12 +189,22 @@ class Retyped:
     `known` says what stands for each node. A size of a node that is neither copied nor in a graph around is a new one.
     """
 
-    def __init__(self, outer: Builder, known: dict[Node, Any], builder: Builder | None = None) -> None:
+    def __init__(
+        self,
+        outer: Builder,
+        known: dict[Node, Any],
+        builder: Builder | None = None,
+        computed: dict[Any, Any] | None = None,
+    ) -> None:
+        """`computed` has nodes that compute sizes, by the keys of those."""
         self.sizes = outer.sizes
+        self.computed = {} if computed is None else computed
         self.known = known
         self._builder = builder
         self.around = outer.around()
         self.atoms: dict[Any, Any] = {}
+        self.values: dict[Node, Any] = {}
+        self.inside: dict[Node, Any] = {}  # what stands for nodes of bodies
 
     @property
     def builder(self) -> Builder:
@@ -187,11 +218,13 @@ class Retyped:
                 return type_
             return Spec(tuple(self._dim(d, node, axis) for axis, d in enumerate(type_.shape)), type_.dtype)
         if isinstance(type_, (tuple, list)):
-            return type(type_)(self.of(part) for part in type_)
+            parts = [self.of(part) for part in type_]
+            return type(type_)(*parts) if hasattr(type_, "_fields") else type(type_)(parts)
         return type_
 
     def body(self, graph: Graph) -> None:
         """The same for the nodes of a body, in place."""
+        self.around.add(graph)  # its own nodes are still there
         for node in graph.nodes:
             if node._meta is not None and "type" in node._meta:
                 node._meta["type"] = self.of(node._meta["type"], node)
@@ -220,6 +253,9 @@ class Retyped:
         if not isinstance(dim, Dim):
             return dim
         if any(self._is_gone(atom) for atom in dim.atoms()):
+            by = self.computed.get(dim.key)
+            if isinstance(by, Node) and isinstance(self.known.get(by), Node):
+                return self._value_of(dim, by)
             if node is None:
                 return dim
             fresh = self.sizes.size(node.name, dim.hint, ("size", node, axis))
@@ -228,31 +264,45 @@ class Retyped:
             return fresh
         return self._substituted(dim)
 
+    def _value_of(self, dim: Dim, node: Node) -> Any:
+        """A size that a copied node computes."""
+        found = self.values.get(node)
+        if found is None:
+            found = self.values[node] = self.sizes.value(node.name, dim.hint, ("node", self.known[node]), 0)
+        return found
+
     def _is_gone(self, atom: Any) -> bool:
         if atom in self.atoms:
             return False
         source = self._source(atom)
-        return source is not None and source not in self.known and source.graph not in self.around
+        return source is not None and self._now(source) is None and source.graph not in self.around
+
+    def _now(self, node: Node) -> Any:
+        """What stands for a node; None where it was not copied."""
+        return self.known.get(node, self.inside.get(node))
 
     def _source(self, atom: Any) -> Any:
         """The node that an atom is a size or the value of: of several that have the same value, the one copied."""
         if atom.source is None:
             return None
         node = atom.source[1]
-        return next((each for each in self.sizes.stands_for.get(node, ()) if each in self.known), node)
+        return next((each for each in self.sizes.stands_for.get(node, ()) if self._now(each) is not None), node)
 
     def _leaf(self, atom: Any) -> Any:
         found = self.atoms.get(atom)
         if found is None:
-            found = self.atoms[atom] = self._moved(atom) or from_factor(atom)
+            found = self._moved(atom)
+            if found is None:
+                return from_factor(atom)  # not noted: the node it comes from may be copied later
+            self.atoms[atom] = found
         return found
 
     def _moved(self, atom: Any) -> Any:
         source = self._source(atom)
-        if source is None or source not in self.known:
+        now = None if source is None else self._now(source)
+        if now is None:
             return None
         kind, _, *axis = atom.source
-        now = self.known[source]
         if not isinstance(now, Node):
             return now if kind == "node" else None
         if kind == "node":

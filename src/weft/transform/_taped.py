@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft import pytree
+from weft._step import put
 from weft._where import user_position
 from weft.autograd import Tensor, _versions, tensor
 from weft.autograd._mode import recording
@@ -18,6 +18,7 @@ from weft.autograd._tensor import from_step
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import call_numpy
+from weft.capture._opaque import Opaque
 from weft.errors import NotDifferentiable
 from weft.graph import Graph, GraphModule, Node
 from weft.ops import Spec
@@ -25,6 +26,7 @@ from weft.passes import PassManager
 from weft.transform._activity import activity
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder
+from weft.transform._custom_call import open_calls
 from weft.transform._joint import cut, joint_of
 from weft.transform._split import Retyped, copy_nodes
 
@@ -39,7 +41,11 @@ def taped(captured: Captured) -> Taped | None:
     needs = tuple(_requires(value) for value in (*inputs, *held.values()))
     if not recording.get() or not any(needs):
         return None
-    if graph.output_node().kwargs or not all(map(_allowed, graph.nodes)):
+    writes = graph.output_node().kwargs.get("writes", ())
+    # Statistics that a layer keeps are written by the forward; an argument that is written is part of the derivative.
+    if not all(isinstance(held.get(target), Tensor) and not _requires(held[target]) for target, _ in writes):
+        return None
+    if not all(map(_allowed, graph.nodes)):
         return None
     try:
         return Taped(captured, held, needs)
@@ -48,7 +54,8 @@ def taped(captured: Captured) -> Taped | None:
 
 
 def _attribute(captured: Captured, node: Node) -> Any:
-    return next(value for value, traced in captured.recorder.constants.values() if traced.node is node)
+    known = captured.recorder.constants.values()
+    return next((value for value, traced in known if (traced._node if isinstance(traced, Opaque) else traced.buffer.target) is node), None)
 
 
 def _requires(value: Any) -> bool:
@@ -80,8 +87,9 @@ class _Copy:
             place.meta["type"] = types.of(node.meta.get("type"), place)
             self.inputs.append(place)
         copy_nodes(types, [node for node in nodes if node.op == "call_function"])
-        leaves, self.tree = pytree.flatten(captured.graph.output_node().args[0])
+        _, leaves, self.tree = captured.recorder.result
         self.results = [known[leaf] if isinstance(leaf, Node) else leaf for leaf in leaves]
+        self.writes = [known[value] for _, value in captured.graph.output_node().kwargs.get("writes", ())]
 
 
 class Taped:
@@ -95,12 +103,14 @@ class Taped:
 
     def __init__(self, captured: Captured, held: dict[Node, Any], needs: tuple[bool, ...]) -> None:
         self.held, self.needs = list(held.values()), needs
+        writes = captured.graph.output_node().kwargs.get("writes", ())
+        self.written = [held[target] for target, _ in writes]
         copy = _Copy(captured)
         self.tree = copy.tree
         wanted = [place for place, need in zip(copy.inputs, needs, strict=True) if need]
         active = activity(copy.graph.nodes, dict.fromkeys(wanted, True))
         varied = [leaf if _varies(leaf, active) else None for leaf in copy.results]
-        self.are_tensors = [is_tensor(leaf) for leaf in captured.recorder.result_leaves]
+        self.are_tensors = [is_tensor(leaf) for leaf in captured.recorder.result[0]]
         if any(leaf is not None and not each for leaf, each in zip(varied, self.are_tensors, strict=True)):
             raise NotDifferentiable("a result that is a Tensor on some paths only")
         joint = joint_of(copy, varied, active, wanted)  # type: ignore[arg-type]  # it has a graph and its builder
@@ -120,7 +130,7 @@ class Taped:
         for seed in joint.seeds:
             if seed is not None:
                 copy.graph.erase_node(seed)
-        copy.graph.output((*copy.results, *halves.kept))
+        copy.graph.output((*copy.results, *copy.writes, *halves.kept))
         self.forward, self.backward = _module(copy.graph), _module(halves.backward)
         # Which of what is kept are inputs: the others nobody else can write to.
         self.shared = [k for k, node in enumerate(halves.kept) if node.op == "placeholder"]
@@ -132,7 +142,10 @@ class Taped:
         arrays = [value._array if isinstance(value, Tensor) else value for value in given]
         found = self.forward.forward(*arrays)
         count = len(self.slots)
-        step = GraphStep(self, given, found[count:], user_position(sys._getframe(1)))
+        kept = count + len(self.written)
+        for target, value in zip(self.written, found[count:kept], strict=True):
+            put(target, value)
+        step = GraphStep(self, given, found[kept:], user_position(sys._getframe(1)))
         leaves = [
             self._leaf(value, slot, step, made, arrays)
             for value, slot, made in zip(found[:count], self.slots, self.are_tensors, strict=True)
@@ -164,8 +177,8 @@ def _count(seeds: Sequence[Any]) -> list[int]:
 
 
 def _module(graph: Graph, arrays: bool = True) -> GraphModule:
+    open_calls(graph)
     PassManager(restore=False).run(graph)
-    graph.arrays = arrays
     call_numpy(graph, arrays)
     return GraphModule(dict(graph.constants), graph)
 

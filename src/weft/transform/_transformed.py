@@ -53,10 +53,10 @@ def _has_parameters(function: Any) -> bool:
     if isinstance(function, (np.ufunc, Op)):
         return False
     try:
-        inspect.signature(function)
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
-    return True
+    return not any(parameter.default is np._NoValue for parameter in parameters)
 
 
 _made: WeakKeyDictionary[Any, dict[Hashable, Transformed]] = WeakKeyDictionary()

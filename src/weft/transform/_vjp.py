@@ -9,16 +9,20 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from weft import pytree
 from weft._tracing import current_recorder
+from weft.autograd import Tensor
 from weft.capture._recorder import Recorder
-from weft.errors import WeftError
+from weft.errors import DtypeError, ShapeError, WeftError
 from weft.graph import GraphModule, Node
+from weft.ops._op import TABLE
 from weft.passes import PassManager
+from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._joint import Halves, Joint, cut, joint_of
-from weft.transform._builder import Value
-from weft.transform._leaves import active_from, split_aux, tangent_of, traced_results, varies
+from weft.transform._leaves import active_from, no_tangent, split_aux, tangent_of, traced_results, varies
 from weft.transform._section import Section, inlined, is_leaf, wrapped
 from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed, made_once
@@ -86,7 +90,7 @@ def _forward(section: Section, count: int) -> Joint:
     results = section.leaves[:count]
     tangents = [push.of(leaf) for leaf in results]
     filled = [
-        builder.zeros(leaf.meta["type"]) if found is None and isinstance(leaf, Node) else found
+        no_tangent(builder, leaf) if found is None else found
         for found, leaf in zip(tangents, results, strict=True)
     ]
     return Joint(builder, results, seeds, filled, None)
@@ -129,7 +133,8 @@ def _is_end(value: Any) -> bool:
 
 
 def _captured(name: str, recorder: Recorder, function: Any, args: Any, has_aux: bool, make: Make) -> Any:
-    section = Section(recorder, function, args, {})
+    count = len(pytree.flatten(args, is_leaf=is_leaf)[0])
+    section = Section(recorder, function, args, {}, vary=range(count))
     count, tree, rest = split_aux(recorder, section, has_aux)
     joint = make(section, count)
     return section, joint, _Call(name, section, joint, count, tree, args), rest, count
@@ -162,6 +167,18 @@ def _inside(name: str, recorder: Recorder, function: Any, args: Any, has_aux: bo
     return (value, derivative) if rest is None else (value, derivative, rest.unflatten(leaves[count:]))
 
 
+def _seed(name: str, value: Any, like: Any, dtype: Any) -> Any:
+    """A gradient or tangent given for a value, in its dtype; an error where it does not fit, zeros for None."""
+    if value is None:
+        return TABLE["zeros"](np.shape(like), dtype)
+    value = value if isinstance(value, Tensor) else np.asarray(value)
+    if tuple(value.shape) != tuple(np.shape(like)):
+        raise ShapeError(f"{name}: a derivative of shape {tuple(value.shape)} for a value of shape {np.shape(like)}")
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        raise DtypeError(f"{name}: a complex derivative for a value of {dtype}", help="give its real part")
+    return value if value.dtype == dtype else TABLE["astype"](value, dtype)
+
+
 class _Outside(Transformed):
     """The compiled forward of a function. It gives the value, what is kept, and which derivative takes it."""
 
@@ -178,8 +195,10 @@ class _Outside(Transformed):
         kept: list[Any] = list(halves.kept)
         made = section.inline([*section.leaves, *kept], [node for node in section.graph.nodes if node not in late])
         leaves = traced_results(section, made[: len(section.leaves)])
-        held = [recorder.wrap(node, old.meta.get("type"), array=True) for node, old in
-                zip(made[len(leaves):], kept, strict=True)]
+        held = [
+            recorder.wrap(node, old.meta.get("type"), array=True) if isinstance(node, Node) else node
+            for node, old in zip(made[len(leaves) :], kept, strict=True)
+        ]
         PassManager(restore=False).run(halves.backward)
         self._later.append((GraphModule(dict(halves.backward.constants), halves.backward), call))
         value = call.result.unflatten(leaves[:count])
@@ -189,13 +208,19 @@ class _Outside(Transformed):
         """The value and the derivative."""
         value, rest, held, number = self(*args)
         module, call = self._later[number]
+        if call.reverse:
+            likes = pytree.flatten(value, is_leaf=_is_end)[0]
+        else:
+            leaves = pytree.flatten(args, is_leaf=is_leaf)[0]
+            likes = [leaf for leaf, each in zip(leaves, call.varied, strict=True) if each]
 
         def derivative(*values: Any) -> Any:
             recorder = current_recorder.get()
             if recorder is not None:
                 raise WeftError("a derivative made outside of a captured function is called inside it",
                                 help="call weft.vjp inside, too")
-            seeds = [v for v, t in zip(call.given(values), call.types, strict=True) if t is not None]
+            given = zip(call.given(values), likes, call.types, strict=True)
+            seeds = [_seed(call.name, value, like, type_.dtype) for value, like, type_ in given if type_ is not None]
             return call.shaped(list(module(*held, *seeds)))
 
         return (value, derivative, *rest)

@@ -88,7 +88,8 @@ def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
         shape = leaf.shape
     if not shape:
         recorder.refuse(
-            f"vmap: axis {axis} of {leaf!r}, which has no axes", help="write None in in_axes for what all examples share"
+            f"vmap: axis {axis} of {leaf!r}, which has no axes",
+            help="write None in in_axes for what all examples share",
         )
     if not -len(shape) <= axis < len(shape):
         recorder.refuse(f"vmap: axis {axis} of an array of {len(shape)} dimensions")

@@ -1,0 +1,126 @@
+"""What the graph of a training step calls when it runs: gradients, parameters and optimisers are read and set here.
+
+All of them are effects to a graph: they stay, in the order in which the program has them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.autograd import Tensor
+from weft.graph._effects import has_side_effect
+
+Array = np.ndarray[Any, Any]
+
+
+def _array(value: Any) -> Array:
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+@has_side_effect
+def grad_of(tensor: Tensor) -> Array:
+    """The gradient that a tensor has when the step begins."""
+    assert tensor.grad is not None, "a guard has looked"
+    return tensor.grad._array
+
+
+@has_side_effect
+def set_grad(tensor: Tensor, gradient: Any, keep: bool = False) -> None:
+    """`tensor.grad = gradient`; with `keep` the Tensor that is there stays and gets the numbers."""
+    if gradient is None:
+        tensor.grad = None
+    elif keep and tensor.grad is not None:
+        tensor.grad._array = _array(gradient)
+    else:
+        tensor.grad = Tensor(_array(gradient))
+
+
+@has_side_effect
+def put(tensor: Tensor, values: Any) -> None:
+    """Write into the memory of a tensor; where that is read-only, it gets memory of its own."""
+    array = tensor._array
+    if array.flags.writeable:
+        array[...] = _array(values)
+    else:
+        tensor._array = np.array(_array(values), array.dtype)
+    tensor._mark_written()
+
+
+# Optimisers
+
+
+@has_side_effect
+def option(optimizer: Any, group: int, name: str, part: int | None = None) -> float:
+    """A number among the options of a parameter group, as it is now."""
+    value = optimizer.param_groups[group][name]
+    return float(value if part is None else value[part])
+
+
+@has_side_effect
+def prepare(optimizer: Any, places: tuple[tuple[int, int], ...]) -> None:
+    """Let an optimiser begin what it remembers of parameters, where it has not yet; they are named by their places."""
+    for group, index in places:
+        options = optimizer.param_groups[group]
+        parameter = options["params"][index]
+        optimizer._prepare(parameter, optimizer.state[parameter], options)
+
+
+@has_side_effect
+def remembered(optimizer: Any, group: int, index: int, name: str) -> Any:
+    """What an optimiser remembers of a parameter: an array, or a number."""
+    parameter = optimizer.param_groups[group]["params"][index]
+    state = optimizer.state[parameter]
+    value = state[name]
+    if not isinstance(value, Tensor):
+        return value
+    return value._array
+
+
+@has_side_effect
+def remember(optimizer: Any, group: int, index: int, name: str, value: Any, new: bool = False) -> None:
+    """Let an optimiser remember something of a parameter; an array is written over the one before, unless `new`."""
+    state = optimizer.state[optimizer.param_groups[group]["params"][index]]
+    before = state.get(name)
+    if isinstance(before, Tensor) and not new:
+        put(before, value)
+    elif isinstance(value, (Tensor, np.ndarray, np.generic)):
+        state[name] = Tensor(np.array(_array(value)))
+    else:
+        state[name] = value
+
+
+@has_side_effect
+def forget(optimizer: Any, group: int, index: int, name: str) -> None:
+    """Let an optimiser forget something of a parameter."""
+    optimizer.state[optimizer.param_groups[group]["params"][index]].pop(name, None)
+
+
+@has_side_effect
+def advance(schedule: Any, *args: Any, **kwargs: Any) -> None:
+    """`schedule.step(*args)`: the next learning rate."""
+    schedule.step(*args, **kwargs)
+
+
+def to_tensor(values: Any) -> Tensor:
+    """A Tensor of a result."""
+    return Tensor(_array(values))
+
+
+EFFECTS = frozenset({grad_of, set_grad, put})
+"""Those that take a Tensor itself, not the array in it."""
+
+
+# Numbers of two parts
+
+
+def reals(values: Any) -> Array:
+    """A complex array as twice as many real numbers."""
+    flat = _array(values).reshape(-1)
+    return flat.view(flat.real.dtype)
+
+
+def complexes(values: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Pairs of real numbers as a complex array."""
+    return np.ascontiguousarray(_array(values)).view(dtype).reshape(shape)

@@ -1,0 +1,109 @@
+"""The graph of a training step made ready to run: on arrays in place of Tensors, and what it keeps has memory of its own.
+
+Nothing that runs has to be recorded on the tape, as the backward is part of the graph. Where something in it has to be
+given Tensors (a function marked with `weft.wrap`, a print), the graph runs on Tensors, and `no_grad` sees to the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from weft.autograd import no_grad, tensor
+from weft.capture._captured import Captured
+from weft.capture._memory import is_tensor
+from weft._step import EFFECTS, advance, forget, grad_of, option, prepare, put, remember, remembered, set_grad, to_tensor
+from weft.graph import Graph, Node
+from weft.graph._storage_kinds import gives_own
+from weft.ops._op import TABLE
+from weft.ops.elementwise import stop_gradient
+
+_ALLOWED = EFFECTS | {advance, forget, option, prepare, remember, remembered}
+_READING = frozenset({grad_of, option, remembered})
+_KEEPING = {set_grad: 1, put: 1, remember: 4}  # which argument is kept, or written after others were
+
+
+def on_arrays(captured: Captured) -> bool:
+    """Let a graph compute with the arrays in Tensors; False, and nothing is done, where it has to have Tensors."""
+    graph, recorder = captured.graph, captured.recorder
+    if not all(map(_allowed, graph.nodes)):
+        return False
+    targets = {buffer.target for _, buffer in recorder.training.buffers().values()}
+    outside = [node for node in graph.nodes if node in targets]
+    leaves, results, tree = recorder.result
+    first = next(node for node in graph.nodes if node.op != "placeholder")
+    for node in outside:
+        _take_array(graph, node, first)
+    for node in graph.nodes:
+        if node.target is stop_gradient and isinstance(node.args[0], Node):
+            node.replace_all_uses_with(node.args[0])  # no tape is there to see it
+    output = graph.output_node()
+    made: dict[Node, Node] = {}
+    for leaf, node in zip(leaves, results, strict=True):
+        if is_tensor(leaf) and node not in made and node not in targets:
+            with graph.inserting_before(output):
+                made[node] = graph.call_function(to_tensor, (node,))
+                made[node]._position = node._position
+    pairs = zip(leaves, results, strict=True)
+    shown = [made.get(node, node) if is_tensor(leaf) else node for leaf, node in pairs]
+    output.args = (tree.unflatten(shown),)
+    return True
+
+
+def _allowed(node: Node) -> bool:
+    """Whether a node means the same on arrays as on Tensors."""
+    if node.op in ("placeholder", "get_attr", "output"):
+        return True
+    if node.op != "call_function" or node.target is tensor:
+        return False
+    return node.target in _ALLOWED or not node.is_impure(impure_random=False)
+
+
+def _take_array(graph: Graph, node: Node, first: Node) -> None:
+    """Let everything but effects use the array in a Tensor."""
+    users = [user for user in node.users if user.op != "output" and user.target not in EFFECTS]
+    if not users:
+        return
+    place = graph.inserting_before(first) if node.op == "placeholder" else graph.inserting_after(node)
+    with place:
+        inside = graph.create_node("call_method", "numpy", (node,), {}, f"{node.name}_array")
+    inside.meta["type"] = node.meta["type"]
+    inside._position = node._position
+    for user in users:
+        user.replace_input_with(node, inside)
+
+
+def settle(graph: Graph, arrays: bool) -> None:
+    """Give what is kept memory of its own: by the time the effects take place, it must not be a view of what they change.
+
+    Run after the passes, which may have found that a product with 1 is its other factor.
+    """
+    for node in graph.nodes:
+        if node.op == "call_function" and node.target in _READING and not node.users:
+            graph.erase_node(node)  # guards have their own way to what decided something
+    effects = [node for node in graph.nodes if node.op == "call_function" and node.target in _KEEPING]
+    copied: dict[Node, Node] = {}
+    for node in effects:
+        place = _KEEPING[node.target]
+        value = node.args[place] if len(node.args) > place else None
+        if not isinstance(value, Node) or isinstance(value.meta.get("type"), type) or gives_own(value):
+            continue
+        if value not in copied:
+            with graph.inserting_before(effects[0]):
+                copied[value] = made = graph.call_function(np.array if arrays else TABLE["copy"], (value,))
+            made.meta["type"] = value.meta.get("type")
+        args = list(node.args)
+        args[place] = copied[value]
+        node.args = tuple(args)
+
+
+def without_tape(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A run that leaves nothing on the tape."""
+
+    def run_without(*values: Any) -> Any:
+        with no_grad():
+            return run(*values)
+
+    return run_without

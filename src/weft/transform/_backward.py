@@ -1,0 +1,52 @@
+"""`loss.backward()` in a captured program: the gradients of the leaves, as nodes of the program's own graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from weft.capture._recorder import Recorder
+from weft.graph import Node
+from weft.ops._op import TABLE
+from weft.transform._activity import activity, any_active
+from weft.transform._builder import Builder, Value
+from weft.transform._reverse import Pullback
+
+
+def leaf_gradients(
+    recorder: Recorder, results: dict[Node, Node | None], leaves: Collection[Node], detached: Collection[Node], wanted: Collection[Node] = ()
+) -> tuple[dict[Node, Value], set[Node]] | None:
+    """The gradient of results with respect to each leaf they depend on; None where one depends on none.
+
+    `results` have gradients of their own, 1 where there is none. Nothing flows through `detached`. `wanted` are
+    computed values whose gradients are asked for, too. With the gradients come the nodes that the walk has gone through.
+    """
+    root = recorder.root
+    builder = Builder(root.graph, recorder.sizes, region=root)
+    nodes = [node for node in root.graph.nodes if node not in detached]
+    active = activity(nodes, dict.fromkeys((*leaves, *wanted), True))
+    if not all(any_active(active.get(result, False)) for result in results):
+        return None
+    pull = Walk(builder, active)
+    for result, seed in results.items():
+        with builder.at(result):
+            spec = result.meta["type"]
+            start = builder.call(TABLE["ones"], spec.shape, spec.dtype) if seed is None else builder.value(seed)
+        pull.add(result, start)
+    pull.run([node for node in nodes if node not in leaves])
+    found = {node: pull.take(node) if node in leaves else pull.taken.get(node) for node in (*leaves, *wanted)}
+    return {node: gradient for node, gradient in found.items() if gradient is not None}, {*pull.taken}
+
+
+class Walk(Pullback):
+    """A pullback that notes where it has been."""
+
+    def __init__(self, builder: Builder, active: dict[Node, Any]) -> None:
+        super().__init__(builder, active)
+        self.taken: dict[Node, Any] = {}
+
+    def take(self, node: Node) -> Any:
+        found = super().take(node)
+        if found is not None:
+            self.taken[node] = found
+        return found
