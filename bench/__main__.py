@@ -22,7 +22,7 @@ SECTIONS = {  # title: module and function
     "Capturing functions of 100 lines": "capture.first_call",
     "A cached call of a compiled function": "capture.cached_call",
     "Growth of capture": "capture.growth",
-    "Gradients of loops with item assignment (peer: JAX's gradient beside its own function)": "derivatives.gradients_of_loops",
+    "Gradients of loops with item assignment (peer: JAX beside its own)": "derivatives.gradients_of_loops",
     "Memory of gradients of loops": "derivatives.memory",
     "Growth of gradients": "derivatives.growth",
     "Memory of forward and backward of 48 layers (peer: what torch keeps)": "memory.against_torch",

@@ -37,15 +37,26 @@ def set_grad(tensor: Tensor, gradient: Any, keep: bool = False) -> None:
         tensor.grad = Tensor(_array(gradient))
 
 
+def memory(tensor: Tensor) -> Array:
+    """The array in a tensor, fit to be written."""
+    if not tensor._array.flags.writeable:
+        tensor._array = np.array(tensor._array)
+    return tensor._array
+
+
 @has_side_effect
 def put(tensor: Tensor, values: Any) -> None:
     """Write into the memory of a tensor; where that is read-only, it gets memory of its own."""
-    array = tensor._array
-    if array.flags.writeable:
-        array[...] = _array(values)
-    else:
-        tensor._array = np.array(_array(values), array.dtype)
+    _write(tensor, values)
     tensor._mark_written()
+
+
+def _write(tensor: Tensor, values: Any) -> None:
+    array = tensor._array
+    if not array.flags.writeable:
+        tensor._array = np.array(_array(values), array.dtype)
+    elif values is not array:  # it is where the values were written into the memory itself
+        array[...] = _array(values)
 
 
 # Optimisers
@@ -84,7 +95,7 @@ def remember(optimizer: Any, group: int, index: int, name: str, value: Any, new:
     state = optimizer.state[optimizer.param_groups[group]["params"][index]]
     before = state.get(name)
     if isinstance(before, Tensor) and not new:
-        put(before, value)
+        _write(before, value)
     elif isinstance(value, (Tensor, np.ndarray, np.generic)):
         state[name] = Tensor(np.array(_array(value)))
     else:
@@ -117,10 +128,12 @@ EFFECTS = frozenset({grad_of, set_grad, put})
 
 def reals(values: Any) -> Array:
     """A complex array as twice as many real numbers."""
-    flat = _array(values).reshape(-1)
-    return flat.view(flat.real.dtype)
+    flat: Array = _array(values).reshape(-1)
+    shown: Array = flat.view(flat.real.dtype)
+    return shown
 
 
 def complexes(values: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Pairs of real numbers as a complex array."""
-    return np.ascontiguousarray(_array(values)).view(dtype).reshape(shape)
+    whole: Array = np.ascontiguousarray(_array(values)).view(dtype).reshape(shape)
+    return whole

@@ -137,7 +137,7 @@ def early_return(x: Any) -> Any:
 
 def python_floats(x: Any) -> Any:
     a, b = 1.0, 0.5
-    for i in range(12):
+    for _ in range(12):
         a, b = math.sin(b) * x, a + math.exp(-b) * 0.1
         if b > 1.2:
             b = b - x * 0.3

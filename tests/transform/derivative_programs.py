@@ -1,8 +1,8 @@
 """Writes random programs that have derivatives: NumPy code with loops, branches, views and writes.
 
 A program takes two vectors `a` and `b`, a square matrix `m` of as many rows, a number `s`, integers `v` and a count
-`k`, and gives a number, or a number and a vector. What it computes stays small, so that differences tell its derivatives.
-A `smooth` program has no kinks but where a comparison changes its outcome.
+`k`, and gives a number, or a number and a vector. What it computes stays small, so that differences tell its
+derivatives. A `smooth` program has no kinks but where a comparison changes its outcome.
 """
 
 from __future__ import annotations

@@ -113,7 +113,11 @@ def mlp() -> Any:
 
 
 def trained(
-    model: Callable[[], Any] = mlp, optimizer: Any = optim.Adam, loss: Any = F.mse_loss, dtype: Any = np.float64, **options: Any
+    model: Callable[[], Any] = mlp,
+    optimizer: Any = optim.Adam,
+    loss: Any = F.mse_loss,
+    dtype: Any = np.float64,
+    **options: Any,
 ) -> Callable[[], Any]:
     """What makes a run of the usual step."""
 

@@ -13,13 +13,20 @@ from weft.transform._mincut import Flow, cheapest_to_keep
 class Values:
     """A small graph of values: what each is computed from, costs, prices; which are needed, free, repeatable."""
 
-    def __init__(self, rng: random.Random, count: int) -> None:
+    def __init__(self, rng: random.Random, count: int, dense: bool) -> None:
+        """A dense one has many ways from few sources to few ends, so that flows get into each other's way."""
         self.inputs = [rng.sample(range(k), min(k, rng.randint(0, 3))) for k in range(count)]
         self.free = {k for k in range(count) if not self.inputs[k] and rng.random() < 0.6}
         self.needed = [k for k in range(count) if rng.random() < 0.4]
         self.cost = [rng.randint(1, 9) for _ in range(count)]
         self.again = [bool(self.inputs[k]) and rng.random() < 0.7 for k in range(count)]
         self.price = [rng.choice([0, 0, 1, 2, 5]) for _ in range(count)]
+        if dense:
+            self.inputs = [rng.sample(range(k), min(k, rng.randint(1, 4))) for k in range(count)]
+            self.free, self.price = set(), [0] * count
+            self.needed = [k for k in range(count // 2, count) if rng.random() < 0.4]
+            self.again = [k > 2 for k in range(count)]
+            self.cost = [rng.randint(1, 30) for _ in range(count)]
 
     def chosen(self) -> set[int]:
         return set(
@@ -51,10 +58,11 @@ class Values:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_set_is_cheaper(seed: int) -> None:
+@pytest.mark.parametrize("dense", [False, True])
+def test_no_set_is_cheaper(seed: int, dense: bool) -> None:
     rng = random.Random(seed)
     for _ in range(20):
-        values = Values(rng, rng.randint(1, 8))
+        values = Values(rng, 9 if dense else rng.randint(1, 8), dense)
         others = [k for k in range(len(values.cost)) if k not in values.free]
         best = min(
             values.total({k for at, k in enumerate(others) if mask >> at & 1}) for mask in range(1 << len(others))

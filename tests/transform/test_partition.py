@@ -216,6 +216,26 @@ def test_dropout_masks_are_the_ones_of_the_forward(how: dict[str, Any]) -> None:
     check_alike(dropping, normal(6, 4), normal(4, 4), seed=5, **how)
 
 
+class First(nn.Module):
+    """The first of several results of a layer."""
+
+    def __init__(self, layer: nn.Module, copies: int) -> None:
+        super().__init__()
+        self.layer, self.copies = layer, copies
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(*[x] * self.copies)[0]
+
+
+@pytest.mark.parametrize("how", [{"policy": policy} for policy in POLICIES] + [{"memory_budget": 1}])
+@pytest.mark.parametrize("kind", ["lstm", "attention"])
+def test_layers_that_drop_inside_and_give_several_results(kind: str, how: dict[str, Any]) -> None:
+    layer, copies = (nn.LSTM(8, 4, num_layers=2, dropout=0.5, batch_first=True), 1)
+    if kind == "attention":
+        layer, copies = nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=True), 3
+    check_alike(First(layer, copies).double(), normal(2, 5, 8), seed=3, **how)
+
+
 @pytest.mark.parametrize("how", [{"policy": policy} for policy in POLICIES] + [{"memory_budget": 1}])
 def test_draws_and_effects_run_once(how: dict[str, Any], capsys: Any) -> None:
     def noisy(x):

@@ -12,6 +12,13 @@ from steps import compare, mlp, regression, trained
 import weft
 import weft.nn.functional as F
 from weft import nn, optim
+from weft.capture import _step_reuse
+
+
+@pytest.fixture(autouse=True)
+def _memory_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays as small as those here would not be worth it."""
+    monkeypatch.setattr(_step_reuse, "_WORTH", 0)
 
 
 def stepping(body: Any, optimizer: Any = optim.Adam, model: Any = mlp, **options: Any) -> Any:
@@ -356,9 +363,23 @@ def test_parameters_that_change_places() -> None:
             old = net.a.clone()
             net.a.copy_(net.b)
             net.b.copy_(old)
-        return net.a * 2
+        return net.a.detach() * 2
 
     compare(stepping(body, optim.SGD, Two), lambda k: ())
+
+
+def test_parameters_that_are_written_without_a_step() -> None:
+    net = Two()
+
+    @weft.compile
+    def halve() -> Any:
+        with weft.no_grad():
+            net.a.mul_(0.5)
+        return net.a * net.b
+
+    with pytest.raises(weft.errors.CaptureError, match="writes a, and returns what is to be differentiated"):
+        halve()
+    assert net.a.item() == 2.0
 
 
 def test_what_runs_as_python_is_given_tensors(capsys: Any) -> None:
@@ -472,6 +493,6 @@ def test_only_compile_captures_steps() -> None:
         loss.backward()
         return loss
 
-    with pytest.raises(weft.errors.CaptureError, match="only weft.compile captures whole steps"):
+    with pytest.raises(weft.errors.CaptureError, match=r"only weft\.compile captures whole steps"):
         weft.trace(step, weft.tensor(np.ones(3)))
     assert p.grad is None

@@ -50,7 +50,7 @@ class Context:
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or results for `backward`, where they are `saved_tensors`."""
         for tensor in tensors:
-            if tensor is not None and not isinstance(tensor, Tensor) and not getattr(tensor, "_is_tensor", False):
+            if tensor is not None and not _is_tensor(tensor):
                 raise TypeError(f"save_for_backward takes tensors, not {type(tensor).__name__}; set an attribute")
         self._saved = tensors
 
@@ -80,6 +80,10 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether `backward` gets zeros (the default) or None for results that nothing used."""
         self._materialize = value
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) or getattr(type(value), "_is_tensor", False)
 
 
 class Function:

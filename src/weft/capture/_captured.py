@@ -142,9 +142,9 @@ def _decided(recorder: Recorder) -> set[Node]:
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
-    recorder.training.finish()
-    recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
+    recorder.training.finish(leaves)
+    recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     nodes = [recorder.arg(leaf) for leaf in leaves]
     recorder.result = (leaves, nodes, tree)
     values = tree.unflatten(nodes)

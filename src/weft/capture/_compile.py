@@ -29,6 +29,7 @@ from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
 from weft.capture._numpy_targets import call_numpy
 from weft.capture._step_graph import on_arrays, settle, without_tape
+from weft.capture._step_reuse import Reuse
 from weft.errors import CaptureError, TraceError, WeftError
 from weft.graph import Graph, GraphModule
 from weft.graph._list_arrays import OtherArray
@@ -66,6 +67,8 @@ class Entry:
         call_numpy(self.graph, arrays)
         if steps:
             settle(self.graph, arrays)
+            if arrays:
+                Reuse(self.graph).run()
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
         run = type(self.module).forward.__get__(self.module)
         if taped is not None:

@@ -105,7 +105,7 @@ def differing(a: Any, b: Any) -> tuple[Any, Any, str]:
         if isinstance(b, dict) and keys != list(b):
             break
         parts = ((key, *(pytree.flatten(value[key])[1] for value in (a, b))) for key in keys)
-        key = next((key for key, one, other in parts if one != other), None)
+        key: Any = next((key for key, one, other in parts if one != other), None)
         if key is None:
             break
         a, b, where = a[key], b[key], f"{where}[{key!r}]"

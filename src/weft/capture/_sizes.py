@@ -125,6 +125,8 @@ class SizeNodes:
             if value.dim is not None and value.dim.hint is not None:
                 return bool(value.dim)
             if value.hint is not None:
+                if self.training.by_hints and value.kind is not bool:
+                    value = self.truth(value)  # what decides is whether an option is zero, not which number it is
                 self.value_guards[value.node] = (value.hint, value)
                 return bool(value.hint)
         if isinstance(value, Array) and not _one_element(value):

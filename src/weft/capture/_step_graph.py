@@ -1,4 +1,4 @@
-"""The graph of a training step made ready to run: on arrays in place of Tensors, and what it keeps has memory of its own.
+"""The graph of a training step made ready to run: on arrays in place of Tensors, each with memory of its own.
 
 Nothing that runs has to be recorded on the tape, as the backward is part of the graph. Where something in it has to be
 given Tensors (a function marked with `weft.wrap`, a print), the graph runs on Tensors, and `no_grad` sees to the rest.
@@ -11,10 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from weft._step import (
+    EFFECTS,
+    advance,
+    forget,
+    grad_of,
+    option,
+    prepare,
+    put,
+    remember,
+    remembered,
+    set_grad,
+    to_tensor,
+)
 from weft.autograd import no_grad, tensor
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
-from weft._step import EFFECTS, advance, forget, grad_of, option, prepare, put, remember, remembered, set_grad, to_tensor
 from weft.graph import Graph, Node
 from weft.graph._storage_kinds import gives_own
 from weft.ops._op import TABLE
@@ -64,7 +76,8 @@ def _allowed(node: Node) -> bool:
 def _take_array(graph: Graph, node: Node, first: Node) -> None:
     """Let everything but effects use the array in a Tensor."""
     users = [user for user in node.users if user.op != "output" and user.target not in EFFECTS]
-    if not users:
+    given = [user for user in node.users if user.target in EFFECTS and node in user.args[1:]]
+    if not users and not given:
         return
     place = graph.inserting_before(first) if node.op == "placeholder" else graph.inserting_after(node)
     with place:
@@ -73,10 +86,12 @@ def _take_array(graph: Graph, node: Node, first: Node) -> None:
     inside._position = node._position
     for user in users:
         user.replace_input_with(node, inside)
+    for user in given:
+        user.args = (user.args[0], *(inside if arg is node else arg for arg in user.args[1:]))
 
 
 def settle(graph: Graph, arrays: bool) -> None:
-    """Give what is kept memory of its own: by the time the effects take place, it must not be a view of what they change.
+    """Give what is kept memory of its own: it must not be a view of what an effect before it has changed.
 
     Run after the passes, which may have found that a product with 1 is its other factor.
     """

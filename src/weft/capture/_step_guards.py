@@ -32,8 +32,10 @@ def step_guards(guards: Guards, training: Training) -> None:
     was = {id(grad.tensor): None if grad.tensor.grad is None else _kind(grad.tensor.grad) for grad in asked}
     for grad in asked:
         if id(grad.tensor) in inputs:
-            text = f"{guards.bound(grad_fits, 'fits')}({inputs[id(grad.tensor)]}, {guards.bound(was[id(grad.tensor)], 'was')})"
-            guards.require(text, "an argument has a gradient, or none, as before")
+            fits, before = guards.bound(grad_fits, "fits"), guards.bound(was[id(grad.tensor)], "was")
+            guards.require(
+                f"{fits}({inputs[id(grad.tensor)]}, {before})", "an argument has a gradient, or none, as before"
+            )
     kept = tuple((grad.tensor, was[id(grad.tensor)]) for grad in asked if id(grad.tensor) not in inputs)
     if kept:
         text = f"{guards.bound(grads_fit, 'fits')}({guards.bound(kept, 'grads')})"

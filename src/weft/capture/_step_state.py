@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.autograd import Tensor
 from weft._step import complexes, option, prepare, reals, remember, remembered
+from weft.autograd import Tensor
 from weft.capture._values import Array, Scalar
 from weft.errors import DtypeError, ShapeError
 from weft.graph import Node
@@ -99,7 +99,7 @@ class Options(dict[str, Any]):
         return self.read[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        return self[name] if name in self else default  # noqa: SIM401  # this is `get` itself
 
     def _value(self, name: str, value: Any) -> Any:
         if name == "params":
@@ -137,13 +137,13 @@ class State(MutableMapping[str, Any]):
         present = dict(optimizer.state.get(parameter, {}))
         optimizer._prepare(parameter, present, group)
         self.kinds = {name: _kind(value) for name, value in present.items()}
-        self.values: dict[str, Any] = {}
+        self.held: dict[str, Any] = {}
         self.first: dict[str, Any] = {}  # the node of what an array held when the step began
         self.plain = {name: value for name, value in present.items() if self.kinds[name] is None}
 
     def __getitem__(self, name: str) -> Any:
-        if name in self.values:
-            value = self.values[name]
+        if name in self.held:
+            value = self.held[name]
             if value is _GONE:
                 raise KeyError(name)
             return value
@@ -153,7 +153,7 @@ class State(MutableMapping[str, Any]):
         recorder = self.stepped.recorder
         node = recorder.create(remembered, (self.stepped.node, self.number, self.index, name), {}, kind, name)
         made = recorder.wrap(node, kind, array=True, tensor=True)
-        self.values[name], self.first[name] = made, node
+        self.held[name], self.first[name] = made, node
         return made
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -161,22 +161,22 @@ class State(MutableMapping[str, Any]):
         if isinstance(value, (Tensor, np.ndarray)):
             # Made by code that is not captured, once: the graph makes it each time anew.
             value = recorder.call_op(TABLE["copy"], (recorder.constant(value),), {})
-        self.values[name] = value
+        self.held[name] = value
         self.first.pop(name, None)
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        self.values[name] = _GONE
+        self.held[name] = _GONE
 
     def __iter__(self) -> Iterator[str]:
-        names = {**self.kinds, **self.values}
-        return iter([name for name in names if self.values.get(name) is not _GONE])
+        names = {**self.kinds, **self.held}
+        return iter([name for name in names if self.held.get(name) is not _GONE])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return (name in self.values or name in self.kinds) and self.values.get(name) is not _GONE  # type: ignore[call-overload]  # any key may be asked for
+        return (name in self.held or name in self.kinds) and self.held.get(name) is not _GONE  # type: ignore[call-overload]  # any key may be asked for
 
     def finish(self) -> None:
         """Append the effects of what has changed."""
@@ -184,7 +184,7 @@ class State(MutableMapping[str, Any]):
 
         recorder = self.stepped.recorder
         where = (self.stepped.node, self.number, self.index)
-        for name, value in self.values.items():
+        for name, value in self.held.items():
             if value is _GONE:
                 recorder.create(forget, (*where, name), {}, None)
             elif name not in self.first:

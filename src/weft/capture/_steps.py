@@ -11,13 +11,14 @@ are read when the graph runs, so that a schedule may change them between two cal
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from weft._step import advance, grad_of, put, set_grad
 from weft.autograd import Tensor
 from weft.capture._opaque import Opaque
-from weft._step import advance, grad_of, put, set_grad
 from weft.capture._step_state import Stepped, traced_blocks
 from weft.capture._values import Array
 from weft.errors import AutogradError
@@ -58,6 +59,9 @@ class Training:
         self.before: dict[Node, Node] = {}  # what an optimiser wrote into a leaf → what was there
         self.optimizers: dict[int, Stepped] = {}
         self.objects: dict[int, Node] = {}  # by id, optimisers and schedules
+        self._known: dict[int, tuple[Tensor, Buffer]] | None = None
+        self._owners: dict[Buffer, Tensor] = {}
+        self._seen = 0  # of the arrays from outside
 
     def begin(self, what: str) -> None:
         """Refuse where a step cannot be captured."""
@@ -74,16 +78,17 @@ class Training:
 
     def buffers(self) -> dict[int, tuple[Tensor, Buffer]]:
         """By id, the Tensors that come from outside and the memory that stands for each."""
-        held = {buffer.target: buffer for buffer in self.recorder.root.held if buffer.target is not None}
-        found = {
-            id(value): (value, traced.buffer)
-            for value, traced in self.recorder.constants.values()
-            if isinstance(value, Tensor) and not isinstance(traced, Opaque)
-        }
-        for node, value in self.inputs.items():
-            if isinstance(value, Tensor) and node in held:
-                found.setdefault(id(value), (value, held[node]))
-        return found
+        constants = self.recorder.constants
+        if self._known is None:
+            held = {buffer.target: buffer for buffer in self.recorder.root.held if buffer.target is not None}
+            tensors = ((node, value) for node, value in self.inputs.items() if isinstance(value, Tensor))
+            self._known = {id(value): (value, held[node]) for node, value in tensors if node in held}
+            self._seen = 0
+        for value, traced in itertools.islice(constants.values(), self._seen, None):
+            if isinstance(value, Tensor) and not isinstance(traced, Opaque):
+                self._known.setdefault(id(value), (value, traced.buffer))
+        self._seen = len(constants)
+        return self._known
 
     def tensor_of(self, array: Array) -> Tensor | None:
         """The Tensor from outside that a traced one stands for; None where it is computed."""
@@ -93,13 +98,17 @@ class Training:
 
     def of_buffer(self, buffer: Buffer) -> Tensor | None:
         """The Tensor from outside whose memory a buffer stands for."""
-        return next((value for value, known in self.buffers().values() if known is buffer), None)
+        known = self.buffers()
+        for value, _ in itertools.islice(known.values(), len(self._owners), None):
+            self._owners[known[id(value)][1]] = value
+        return self._owners.get(buffer)
 
     def target_of(self, tensor: Tensor) -> Node:
         """The node by which the graph reads a Tensor itself, whatever was written into it."""
         known = self.buffers().get(id(tensor))
         buffer = self.recorder.constant(tensor).buffer if known is None else known[1]
-        target: Node = buffer.target
+        target: Any = buffer.target
+        assert isinstance(target, Node)
         return target
 
     def _leaves(self) -> dict[Node, Tensor]:
@@ -356,25 +365,43 @@ class Training:
 
     # The end
 
-    def finish(self) -> None:
-        """Append what the step changes outside."""
-        if not self.used:
+    def _only_writes(self, results: list[Any]) -> bool:
+        """Whether the program writes leaves and nothing else; that it differentiates nothing is known."""
+        held, recorder = self.recorder.root.held, self.recorder
+        leaves = [(value, buffer) for value, buffer in self.buffers().values() if value._requires_grad]
+        written = [buffer for _, buffer in leaves if held[buffer] is not buffer.target]
+        if not written or not recorder.keeps_raising:
+            return False
+        varies = import_module("weft.transform._backward").varies
+        nodes = [leaf.node for leaf in results if getattr(type(leaf), "_is_tensor", False)]
+        if varies(recorder, nodes, self._leaves()):
+            recorder.refuse(
+                f"a program that writes {written[0].name}, and returns what is to be differentiated with respect to it",
+                help="write parameters in a function of its own, or call backward() in the same",
+            )
+        self.used = True
+        return True
+
+    def finish(self, results: list[Any]) -> None:
+        """Append what the step changes outside; `results` are what the program returns."""
+        if not self.used and not self._only_writes(results):
             return
         recorder, root = self.recorder, self.recorder.root
         for grad in self.grads.values():
-            node = None if grad.value is None else grad.value.node
-            if grad.changed or node is not grad.first:
-                target = self.target_of(grad.tensor)
-                recorder.create(set_grad, (target, node, *((True,) if grad.keeps else ())), {}, None)
+            value = None if grad.value is None else grad.value.node
+            if grad.changed or value is not grad.first:
+                place = self.target_of(grad.tensor)
+                recorder.create(set_grad, (place, value, *((True,) if grad.keeps else ())), {}, None)
         for stepped in self.optimizers.values():
             stepped.finish()
         for _, buffer in self.buffers().values():
-            node = root.held[buffer]
-            while node.target is index_update and node.args[1] is ...:
+            target: Any = buffer.target
+            node: Any = root.held[buffer]
+            while isinstance(node, Node) and node.target is index_update and node.args[1] is ...:
                 node = node.args[2]  # all of it is overwritten, so this is what it holds
-            if node is not buffer.target:
-                recorder.create(put, (buffer.target, node), {}, None)
-                root.held[buffer] = buffer.target
+            if node is not target:
+                recorder.create(put, (target, node), {}, None)
+                root.held[buffer] = target
 
 
 def _listed(value: Any) -> list[Any]:

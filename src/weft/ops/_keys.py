@@ -185,11 +185,12 @@ def _slice_length(name: str, part: slice, dim: int) -> int:
     if part.start is None and part.stop is None and part.step is None:
         return dim
     start, stop, step = part.start, part.stop, part.step
+    size: Any = dim
     if not (type(start) in _PLAIN and type(stop) in _PLAIN and type(step) in _PLAIN and type(dim) is int):
         if isinstance(start, Spec) or isinstance(stop, Spec) or isinstance(step, Spec):
             return unknown_size("slice", _computed_bound(name))
         start, stop, step = _bound(name, start), _bound(name, stop), _bound(name, step)
-        if isinstance(dim, Dim) or isinstance(start, Dim) or isinstance(stop, Dim) or isinstance(step, Dim):
+        if any(isinstance(each, Dim) for each in (size, start, stop, step)):
             return slice_length(start, stop, step, dim)
     step = 1 if step is None else step
     if step == 0:

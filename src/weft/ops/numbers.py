@@ -277,4 +277,4 @@ alias(builtins.divmod, divmod)
 )
 def copy(a: Any, order: str = "K") -> Any:
     """A copy of the array; the order in memory does not show."""
-    return np.copy(a, order)  # type: ignore[call-overload]  # NumPy's own words for the order
+    return np.copy(a, order)

@@ -16,7 +16,7 @@ from weft.graph._arguments import map_aggregate
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
 from weft.graph._looping import together
 from weft.ops import Spec
-from weft.transform._calls import op_call, varies_with
+from weft.transform._calls import op_call, refuse_unknown, varies_with
 from weft.transform._custom_nodes import custom_call
 from weft.transform._tape import Tape, Tapes
 
@@ -80,7 +80,9 @@ def _of_call(node: Node, found: dict[Node, Active]) -> Active:
     if target is operator.getitem and isinstance(node.args[0], Node):
         whole = found.get(node.args[0], False)
         if isinstance(whole, tuple) and isinstance(node.args[1], int):
-            return whole[node.args[1]]
+            found_there: Active = whole[node.args[1]]
+            return found_there
+    refuse_unknown(node)
     if target is together:
         return spread(tuple(of(found, value) for value in node.args), type_)
     if node.bodies:

@@ -14,12 +14,16 @@ from weft.transform._reverse import Pullback
 
 
 def leaf_gradients(
-    recorder: Recorder, results: dict[Node, Node | None], leaves: Collection[Node], detached: Collection[Node], wanted: Collection[Node] = ()
+    recorder: Recorder,
+    results: dict[Node, Node | None],
+    leaves: Collection[Node],
+    detached: Collection[Node],
+    wanted: Collection[Node] = (),
 ) -> tuple[dict[Node, Value], set[Node]] | None:
     """The gradient of results with respect to each leaf they depend on; None where one depends on none.
 
     `results` have gradients of their own, 1 where there is none. Nothing flows through `detached`. `wanted` are
-    computed values whose gradients are asked for, too. With the gradients come the nodes that the walk has gone through.
+    computed values whose gradients are asked for, too. With the gradients come the nodes that the walk went through.
     """
     root = recorder.root
     builder = Builder(root.graph, recorder.sizes, region=root)
@@ -36,6 +40,12 @@ def leaf_gradients(
     pull.run([node for node in nodes if node not in leaves])
     found = {node: pull.take(node) if node in leaves else pull.taken.get(node) for node in (*leaves, *wanted)}
     return {node: gradient for node, gradient in found.items() if gradient is not None}, {*pull.taken}
+
+
+def varies(recorder: Recorder, results: Collection[Node], leaves: Collection[Node]) -> bool:
+    """Whether one of the results depends on a leaf."""
+    active = activity(recorder.root.graph.nodes, dict.fromkeys(leaves, True))
+    return any(any_active(active.get(result, False)) for result in results)
 
 
 class Walk(Pullback):

@@ -24,7 +24,7 @@ from weft.ops._dim import Dim, same_shape
 from weft.ops._dim_algebra import from_factor
 from weft.ops._families import spread_call
 from weft.ops._op import TABLE
-from weft.transform._builder import Builder, Value
+from weft.transform._builder import Builder, Value, retype
 from weft.transform._calls import op_call
 from weft.transform._split import _SYMBOLIC
 from weft.transform._tape import Tape, Tapes
@@ -300,7 +300,7 @@ class Batch:
                 raise AssertionError(f"{name}: batched to {value.shape}, examples have {wanted}, there are {self.size}")
             # The example's shape was known by values, which a mask in a graph no longer shows.
             value = Value(value.builder, value.node, Spec((self.size, *wanted), value.dtype))
-            value.node.meta["type"] = value.type
+            retype(value.node, value.type)
         if type_ is not None and value.dtype != kind_dtype(type_):
             value = self.call("astype", value, kind_dtype(type_))
         return Rows(value, type_)

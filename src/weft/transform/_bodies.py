@@ -9,8 +9,6 @@ from typing import Any
 from weft.graph import Graph, Node
 from weft.graph._control import cond
 from weft.transform._builder import Builder
-from weft.transform._tape import Tape
-
 
 
 def close(

@@ -31,7 +31,7 @@ class Value(Methods):
 
     __slots__ = ("builder", "node", "type")
     __weft_priority__ = 60
-    type: Any  # type: ignore[assignment]  # a Spec or a type of numbers; of Tensors it is a method
+    type: Any  # a Spec or a type of numbers; of Tensors it is a method
     _is_proxy = True  # so that a graph refuses it as a constant
 
     def __init__(self, builder: Builder, node: Node, type_: Any) -> None:
@@ -369,11 +369,20 @@ _INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, opera
 _OPERATORS = {
     TABLE[name]: getattr(operator, function)
     for name, function in {
-        **{"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg", "pow": "pow"},
-        **{"matmul": "matmul", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"},
-        **{"equal": "eq", "not_equal": "ne", "getitem": "getitem"},
+        "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg", "pow": "pow",
+        "matmul": "matmul", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
+        "equal": "eq", "not_equal": "ne", "getitem": "getitem",
     }.items()
 }
+
+
+def retype(node: Node, type_: Any) -> None:
+    """Note what is known of the type of a node; of one of several results, with the node that gives them, too."""
+    node.meta["type"] = type_
+    if node.target is operator.getitem and isinstance(node.args[0], Node) and isinstance(node.args[1], int):
+        whole = node.args[0].meta.get("type")
+        if isinstance(whole, (tuple, list)) and not hasattr(whole, "_fields"):
+            retype(node.args[0], type(whole)(type_ if k == node.args[1] else each for k, each in enumerate(whole)))
 
 
 def _operator(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

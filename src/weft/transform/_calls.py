@@ -18,8 +18,8 @@ _MATH = {
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh")},
     **{name: name for name in ("atanh", "exp", "log", "log1p", "expm1", "log2", "log10", "sqrt", "atan2")},
     **{name: name for name in ("copysign", "exp2", "cbrt", "floor", "ceil", "trunc")},
-    **{"fabs": "abs", "pow": "pow", "degrees": "degrees", "radians": "radians", "erf": "erf", "erfc": "erfc"},
-    **{"fmod": "fmod", "modf": "modf", "frexp": "frexp", "nextafter": "nextafter", "ulp": "spacing"},
+    "fabs": "abs", "pow": "pow", "degrees": "degrees", "radians": "radians", "erf": "erf", "erfc": "erfc",
+    "fmod": "fmod", "modf": "modf", "frexp": "frexp", "nextafter": "nextafter", "ulp": "spacing",
 }
 _BY_FUNCTION: dict[Any, str] = {
     **{getattr(math, name): op for name, op in _MATH.items() if hasattr(math, name)},
@@ -73,6 +73,30 @@ def refuse_call(node: Node) -> NoReturn:
         f"{shown} has no derivative rule",
         where=where_of(node),
         help="use a function of NumPy's or weft's, or give it a rule with weft.custom_vjp",
+    )
+
+
+def _is_unknown(node: Node) -> bool:
+    return node.op == "call_function" and node.meta.get("type") is None
+
+
+def refuse_unknown(node: Node, is_result: bool = False) -> None:
+    """Say so where a value that varies is read, and its type is not known: taken for a constant, it would give zeros."""
+    type_ = node.meta.get("type")
+    unknown = any(part is None for part in type_) if isinstance(type_, (tuple, list)) else type_ is None
+    if not unknown or not (is_result or node.users):
+        return
+    if node.target is getattr:  # x.shape, which does not vary
+        return
+    if node.is_impure() and not node.meta.get("must_run"):  # a print, or a raise
+        return
+    while (source := next((each for each in node.all_input_nodes if _is_unknown(each)), None)) is not None:
+        node = source  # where it begins
+    name = getattr(node.target, "__name__", None) or str(node.target)
+    raise NotDifferentiable(
+        f"{name} has no derivative: what it gives is known only when it runs",
+        where=where_of(node),
+        help="give the function that runs as it is a rule with weft.custom_vjp, or compute with functions of NumPy's",
     )
 
 

@@ -26,7 +26,7 @@ from weft.transform._section import Abstract, Section, is_leaf, wrapped
 from weft.transform._transformed import Transformed
 
 
-class custom_vjp:  # noqa: N801  # used as a decorator, and named as in JAX
+class custom_vjp:  # used as a decorator, and named as in JAX
     """A function with a gradient of its own: `f.defvjp(forward, backward)` gives it.
 
     `forward(*args)` returns the value and whatever `backward(kept, gradient)` needs, which returns a tuple with the
@@ -86,7 +86,7 @@ class custom_vjp:  # noqa: N801  # used as a decorator, and named as in JAX
         return self.rule
 
 
-class custom_jvp:  # noqa: N801  # used as a decorator, and named as in JAX
+class custom_jvp:  # used as a decorator, and named as in JAX
     """A function with a forward derivative of its own: `f.defjvp(rule)` gives it.
 
     `rule(primals, tangents)` returns the value and its tangent, which is linear in the tangents. It serves reverse
@@ -265,7 +265,7 @@ def _per_input(recorder: Recorder, second: Section, args: Any, primal: Section) 
 def record_jvp(recorder: Recorder, function: Any, rule: Any, args: tuple[Any, ...]) -> Any:
     """Record a call of a function with a forward rule."""
     primal = Section(recorder, function, args, {})
-    flat, tree = pytree.flatten(args, is_leaf=is_leaf)
+    tree = pytree.flatten(args, is_leaf=is_leaf)[1]
     tangents = [
         _gradient(Abstract(place.meta["type"], is_tensor(leaf), place.name))
         if place is not None and _continuous(place)

@@ -1,4 +1,4 @@
-"""`custom_call`: the node of a call whose function has a derivative rule of its own; and what derivatives make of it."""
+"""What derivatives make of `custom_call`, the node of a call whose function has a rule of its own."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ def pull_custom(pull: Pullback, node: Node, gradient: list[Any]) -> None:
     """Take gradients back by the rule."""
     kind, _, operands, rules = node.args
     builder, types = pull.builder, node.meta["type"]
-    parts = [
-        part if part is not None else builder.zeros(type_) for part, type_ in zip(gradient, types, strict=True)
-    ]
+    parts = [part if part is not None else builder.zeros(type_) for part, type_ in zip(gradient, types, strict=True)]
     places = made_places(node)
     if kind == "vjp":
         (forward, given), (backward, outside) = rules

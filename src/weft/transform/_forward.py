@@ -20,8 +20,8 @@ from weft.ops._dim import same_shape
 from weft.ops._families import spread_call
 from weft.ops._op import TABLE
 from weft.transform._activity import Active, activity, continuous
-from weft.transform._builder import Builder, Value
-from weft.transform._calls import is_cast, located_at, op_call, refuse_call, where_of
+from weft.transform._builder import Builder, Value, retype
+from weft.transform._calls import is_cast, located_at, op_call, refuse_call, refuse_unknown, where_of
 from weft.transform._partition_open import open_composite
 from weft.transform._plain_calls import in_ops
 from weft.transform._reverse import Pullback
@@ -49,6 +49,7 @@ class Pushforward:
         for node in nodes:
             if node.op != "call_function" or not any(each in self.tangents for each in node.all_input_nodes):
                 continue
+            refuse_unknown(node)
             if not continuous(node.meta.get("type")):
                 continue
             if node.bodies:
@@ -89,7 +90,7 @@ class Pushforward:
             source, key = node.args
             tangent, type_ = self.tangents.get(source), source.meta.get("type")
             if isinstance(type_, (tuple, list)):
-                return None if tangent is None else tangent[key]
+                return None if tangent is None else _retyped(tangent[key], node.meta["type"])
             if isinstance(type_, Tape):
                 return self._unrecord(tangent, key)
         if target is record:
@@ -104,13 +105,13 @@ class Pushforward:
             if body is not None:
                 return self._whole(self._recorded(body), node.meta["type"])
             refuse_call(node)
-        return self._op(node, *called)  # type: ignore[misc]  # refused where it is None
+        return self._op(node, *called)
 
     def _cast(self, node: Node) -> Any:
         tangent, type_ = self.of(node.args[0]), node.meta["type"]
         dtype = type_.dtype if isinstance(type_, Spec) else type_
-        return tangent if tangent is None or tangent.dtype == dtype else self.builder.call(
-            TABLE["astype"], tangent, dtype
+        return (
+            tangent if tangent is None or tangent.dtype == dtype else self.builder.call(TABLE["astype"], tangent, dtype)
         )
 
     # Tapes
@@ -208,7 +209,7 @@ class Pushforward:
         return self._whole(tangent, type_)
 
     def _composite(self, op: Op, values: Any) -> Any:
-        return self._recorded(lambda: _caller(op.body)(*values))  # type: ignore[arg-type]  # a composite has a body
+        return self._recorded(lambda: _caller(op.body)(*values))
 
     def _recorded(self, body: Callable[[], Any]) -> Any:
         mark = self.builder.mark()
@@ -225,7 +226,9 @@ class Pushforward:
     def _whole(self, tangent: Any, type_: Any) -> Any:
         """A tangent in the shape and dtype of its value."""
         if isinstance(tangent, (list, tuple)):
-            return [None if part is None else self._whole(part, each) for part, each in zip(tangent, type_, strict=True)]
+            return [
+                None if part is None else self._whole(part, each) for part, each in zip(tangent, type_, strict=True)
+            ]
         if not isinstance(tangent, Value):
             return None
         spec = type_ if isinstance(type_, Spec) else Spec((), type_)
@@ -247,7 +250,8 @@ def _retyped(tangent: Any, type_: Any) -> Any:
     if isinstance(tangent, (tuple, list)):
         return [_retyped(part, each) for part, each in zip(tangent, type_, strict=True)]
     if isinstance(tangent, Value) and isinstance(type_, Spec) and len(tangent.shape) == len(type_.shape):
-        tangent.type = tangent.node.meta["type"] = Spec(type_.shape, tangent.dtype)
+        tangent.type = Spec(type_.shape, tangent.dtype)
+        retype(tangent.node, tangent.type)
     return tangent
 
 

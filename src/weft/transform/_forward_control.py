@@ -182,7 +182,9 @@ def _push_branches(push: Pushforward, node: Node, bodies: list[Graph], operands:
         parts.append((side.builder, [], result, side.places))
     outside = close_together(parts)
     more = [
-        Tapes(tuple(each[at] or Tape((), ()) for each in given)) if isinstance(types[k], Tapes) else gradient_type(types[k])
+        Tapes(tuple(each[at] or Tape((), ()) for each in given))
+        if isinstance(types[k], Tapes)
+        else gradient_type(types[k])
         for at, k in enumerate(wanted)
     ]
     args = (node.args[0], *bodies_as(node, [side.graph for side in sides]), *operands, *outside)

@@ -46,7 +46,9 @@ def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorp
     return jacfwd(inner, argnums, has_aux, holomorphic)
 
 
-def _chosen(name: str, args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict[str, Any]) -> tuple[Any, Any]:
+def _chosen(
+    name: str, args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict[str, Any]
+) -> tuple[Any, Any]:
     """A function of the chosen arguments alone, and those."""
     places = positions(name, args, argnums)
 

@@ -16,6 +16,7 @@ from weft.graph import Node
 from weft.ops import Spec
 from weft.transform._activity import activity
 from weft.transform._builder import Builder
+from weft.transform._calls import refuse_unknown
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._split import gradient_type
 
@@ -115,12 +116,16 @@ def traced_results(section: Section, made: Sequence[Any], leaves: slice = slice(
 
 def split_aux(recorder: Recorder, section: Section, has_aux: bool) -> tuple[int, Any, Any]:
     """How many leaves the result proper has, its structure, and that of the rest, where `has_aux` says there is one."""
-    tree = section.tree
-    if not has_aux:
-        return len(section.leaves), tree, None
-    if tree.kind is not tuple or len(tree.children) != 2:
-        recorder.refuse("with has_aux the function returns a pair: its result, and anything else", help="return a pair")
-    main, rest = tree.children
+    main, rest = section.tree, None
+    if has_aux:
+        if main.kind is not tuple or len(main.children) != 2:
+            recorder.refuse(
+                "with has_aux the function returns a pair: its result, and anything else", help="return a pair"
+            )
+        main, rest = main.children
+    for leaf in section.leaves[: main.leaf_count]:
+        if isinstance(leaf, Node):
+            refuse_unknown(leaf, is_result=True)
     return main.leaf_count, main, rest
 
 

@@ -27,8 +27,6 @@ def open_modules(recorder: Recorder, function: Any, args: tuple[Any, ...], chose
             for parameters in held.values():
                 for parameter in parameters.values():
                     recorder.constants.pop(id(parameter), None)
-            recorder.constants.update(
-                {key: value for key, value in before.items() if key not in recorder.constants}
-            )
+            recorder.constants.update({key: value for key, value in before.items() if key not in recorder.constants})
 
     return call, given

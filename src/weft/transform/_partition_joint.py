@@ -48,6 +48,8 @@ class JointGraph:
     function becomes the inputs, `tree` how its results are put together.
     """
 
+    __weft_priority__ = 100
+
     def __init__(self, function: Any, graph: Graph, sizes: Any, results: list[Any], tree: Any) -> None:
         self.function, self.graph, self.sizes = function, graph, sizes
         self.results, self.tree = results, tree

@@ -19,7 +19,7 @@ from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.graph._looping import together
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim, same_shape
+from weft.ops._dim import Dim
 from weft.ops._families import spread_call
 from weft.ops._op import TABLE
 from weft.transform._activity import Active, activity, any_active, of
@@ -130,7 +130,7 @@ class Pullback:
             made.meta["named"] = True
         return gradient
 
-    def fitted(self, gradient: Any, type_: Any) -> Value:
+    def fitted(self, gradient: Any, type_: Any) -> Any:
         """A gradient in the shape and dtype of its variable: what was broadcast is summed, what is not real dropped."""
         wanted = type_ if isinstance(type_, Spec) else Spec((), np.dtype(type_))
         call = self.builder.call
@@ -145,7 +145,7 @@ class Pullback:
                 gradient = call(TABLE["astype"], gradient, wanted.dtype)
         return gradient
 
-    def _reduced(self, gradient: Value, shape: tuple[Any, ...]) -> Value:
+    def _reduced(self, gradient: Value, shape: tuple[Any, ...]) -> Any:
         """A gradient summed, or repeated, to a shape; sizes that only running can tell decide then."""
         call, extra = self.builder.call, len(gradient.shape) - len(shape)
         if extra < 0:
@@ -155,14 +155,18 @@ class Pullback:
             gradient = call(TABLE["sum"], gradient, axis=(*range(extra), *apart))
             if apart:
                 kept = iter(gradient.shape)
-                gradient = call(TABLE["reshape"], gradient, tuple(1 if i + extra in apart else next(kept) for i in range(len(shape))))
+                gradient = call(
+                    TABLE["reshape"],
+                    gradient,
+                    tuple(1 if i + extra in apart else next(kept) for i in range(len(shape))),
+                )
         if self.builder.same(gradient.shape, shape):
             return gradient
         if any(isinstance(d, Dim) for d in (*gradient.shape, *shape)):
             return call(TABLE["sum_to"], gradient, shape)
         return call(TABLE["broadcast_to"], gradient, shape)
 
-    def zeros_like(self, node: Node, index: int) -> Value:
+    def zeros_like(self, node: Node, index: int) -> Any:
         """A gradient of nothing for one of several results."""
         type_ = node.meta["type"][index]
         if isinstance(type_, Spec) and any(isinstance(d, Dim) for d in type_.shape):
@@ -187,6 +191,9 @@ class Pullback:
         if target is record:
             self._record(node, gradient)
             return
+        if target is tuple:
+            self._add_parts(node.args[0], gradient)
+            return
         if target is together:
             for value, part in zip(node.args, gradient, strict=True):
                 self.add(value, part)
@@ -201,7 +208,15 @@ class Pullback:
                 self._recorded(body, gradient)
                 return
             refuse_call(node)
-        self._op(node, *called, gradient)  # type: ignore[misc]  # refused where it is None
+        self._op(node, *called, gradient)
+
+    def _add_parts(self, parts: Any, gradient: Any) -> None:
+        """Add to the gradients of values that were put together; None stands for one that has none."""
+        if not isinstance(parts, (tuple, list)):
+            self.add(parts, gradient)
+        elif gradient is not None:
+            for part, each in zip(parts, gradient, strict=True):
+                self._add_parts(part, each)
 
     def _record(self, node: Node, gradient: Value) -> None:
         """Take the gradients off a tape in the order in which values were put on it."""
@@ -252,7 +267,7 @@ class Pullback:
             return tuple(self._filled(part, each) for part, each in zip(parts, type_, strict=True))
         return self.builder.zeros(type_) if gradient is None else gradient
 
-    def _apart(self, part: Value) -> Value:
+    def _apart(self, part: Value) -> Any:
         """A part of a gradient, copied: the rest of it is cleared next, in place where it can be."""
         if part.shape and part.node.target is operator.getitem:
             return self.builder.call(TABLE["copy"], part)

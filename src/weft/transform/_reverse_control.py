@@ -113,7 +113,7 @@ class Joint:
         if self.pull.costs is not None:
             costs.update((node, price) for node, price in self.pull.costs.items() if node.op == "placeholder")
         costs.update(dict.fromkeys(free, 0.0))
-        outputs = [getattr(result, "node", result) for result in results]
+        outputs: list[Any] = [getattr(result, "node", result) for result in results]
         needed = [node for node in read_by(backward, outputs) if node not in self.inputs]
         given = [self.result] if isinstance(self.result, Node) else list(self.result)
         saved = [node for node in choose_saved(needed, costs, set(backward), given) if node not in always]
@@ -125,7 +125,7 @@ class Backward:
     """The second half of a Joint: a graph whose first inputs are `own`, then whatever it reads from outside."""
 
     def __init__(
-        self, joint: Joint, nodes: list[Node], outputs: list[Node], saved: list[Node], again: list[Node]
+        self, joint: Joint, nodes: list[Node], outputs: list[Any], saved: list[Node], again: list[Node]
     ) -> None:
         self.joint = joint
         self.saved = saved
@@ -201,9 +201,7 @@ class _Loop:
         for k, value in zip(self.carried, seeds, strict=True):
             joint.pull.add(joint.result[k], value)
         joint.run()
-        self.starts = [
-            pull.zeros_like(node, k) if gradient[k] is None else gradient[k] for k in self.carried
-        ]
+        self.starts = [pull.zeros_like(node, k) if gradient[k] is None else gradient[k] for k in self.carried]
         back = [joint.pull.take(self.places[k]) for k in self.carried]
         back = [
             joint.builder.zeros(self.places[k].meta["type"]) if value is None else value
@@ -461,5 +459,3 @@ class _Side:
 
 def _of_side(type_: Any, number: int) -> Any:
     return type_.types[number] if isinstance(type_, Tapes) else type_
-
-

@@ -90,7 +90,7 @@ class Section:
             region.make(buffer, place)
             return type(leaf)(recorder, buffer, (), spec)
         place.meta["type"] = kind if isinstance(kind, type) else Spec((), kind)
-        made = Scalar(recorder, kind, place)
+        made = Scalar(recorder, kind, place)  # type: ignore[arg-type]  # of a Scalar it is no Spec
         made.name = leaf.name
         return made
 

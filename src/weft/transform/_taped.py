@@ -55,7 +55,14 @@ def taped(captured: Captured) -> Taped | None:
 
 def _attribute(captured: Captured, node: Node) -> Any:
     known = captured.recorder.constants.values()
-    return next((value for value, traced in known if (traced._node if isinstance(traced, Opaque) else traced.buffer.target) is node), None)
+    return next(
+        (
+            value
+            for value, traced in known
+            if (traced._node if isinstance(traced, Opaque) else traced.buffer.target) is node
+        ),
+        None,
+    )
 
 
 def _requires(value: Any) -> bool:
@@ -114,9 +121,7 @@ class Taped:
         if any(leaf is not None and not each for leaf, each in zip(varied, self.are_tensors, strict=True)):
             raise NotDifferentiable("a result that is a Tensor on some paths only")
         joint = joint_of(copy, varied, active, wanted)  # type: ignore[arg-type]  # it has a graph and its builder
-        self.slots = [
-            None if seed is None else k for k, seed in zip(_count(joint.seeds), joint.seeds, strict=True)
-        ]
+        self.slots = [None if seed is None else k for k, seed in zip(_count(joint.seeds), joint.seeds, strict=True)]
         self.types = [seed.meta["type"] for seed in joint.seeds if seed is not None]
         halves = cut(joint)
         gradients = tuple(value.node for value in joint.gradients)

@@ -90,8 +90,7 @@ def _forward(section: Section, count: int) -> Joint:
     results = section.leaves[:count]
     tangents = [push.of(leaf) for leaf in results]
     filled = [
-        no_tangent(builder, leaf) if found is None else found
-        for found, leaf in zip(tangents, results, strict=True)
+        no_tangent(builder, leaf) if found is None else found for found, leaf in zip(tangents, results, strict=True)
     ]
     return Joint(builder, results, seeds, filled, None)
 
@@ -217,8 +216,10 @@ class _Outside(Transformed):
         def derivative(*values: Any) -> Any:
             recorder = current_recorder.get()
             if recorder is not None:
-                raise WeftError("a derivative made outside of a captured function is called inside it",
-                                help="call weft.vjp inside, too")
+                raise WeftError(
+                    "a derivative made outside of a captured function is called inside it",
+                    help="call weft.vjp inside, too",
+                )
             given = zip(call.given(values), likes, call.types, strict=True)
             seeds = [_seed(call.name, value, like, type_.dtype) for value, like, type_ in given if type_ is not None]
             return call.shaped(list(module(*held, *seeds)))

@@ -93,7 +93,7 @@ def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
         )
     if not -len(shape) <= axis < len(shape):
         recorder.refuse(f"vmap: axis {axis} of an array of {len(shape)} dimensions")
-    return axis % len(shape)
+    return int(axis % len(shape))
 
 
 def _size(recorder: Recorder, section: Section, along: Sequence[int | None]) -> Any:
@@ -127,9 +127,12 @@ def _inputs(recorder: Recorder, section: Section, along: Sequence[int | None], t
     return known
 
 
-def _result(
-    recorder: Recorder, target: Builder, value: Any, rows: bool, axis: int | None, size: Any, like: Any
-) -> Any:
+def _result(recorder: Recorder, target: Builder, value: Any, rows: bool, axis: int | None, size: Any, like: Any) -> Any:
+    if value is None and like is not None:
+        recorder.refuse(
+            "vmap: a result of which only running tells what it is cannot be stacked",
+            help="compute it with functions of NumPy's or weft's, or write it into an array: out[...] = value",
+        )
     if axis is None:
         if rows:
             recorder.refuse("vmap: out_axes is None for a result that differs between examples")

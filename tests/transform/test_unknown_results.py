@@ -1,0 +1,112 @@
+"""Functions that run as they are, marked with `wrap`: what they give is not known, and never taken for a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError, NotDifferentiable
+
+POINTS = np.array([1.0, 2.0, 3.0])
+SEEN: list[Any] = []
+
+
+@weft.wrap
+def doubled(x: Any) -> Any:
+    return x * 2
+
+
+@weft.wrap
+def seen(x: Any) -> None:
+    SEEN.append(float(np.sum(x)))
+
+
+def _in_a_branch(x: Any) -> Any:
+    if x.sum() > 0:
+        return np.sum(doubled(x))
+    return x.sum()
+
+
+def _in_a_loop(x: Any) -> Any:
+    total = x.sum()
+    for _ in range(3):
+        total = total + np.sum(doubled(x))
+    return total
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "the result itself": lambda x: doubled(x),
+    "a method of it": lambda x: doubled(x).sum(),
+    "a function of it": lambda x: np.sin(doubled(x)).sum(),
+    "beside what varies": lambda x: np.sum(doubled(np.ones(3))) * x.sum(),
+    "a constant of what varies": lambda x: np.sum(doubled(weft.stop_gradient(x))) * x.sum(),
+    "in a branch": _in_a_branch,
+    "in a loop": _in_a_loop,
+    "eigenvalues": lambda x: np.linalg.eig(np.outer(x, x))[0].real.sum(),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda f: weft.grad(f)(POINTS),
+        lambda f: weft.vjp(f, POINTS),
+        lambda f: weft.jvp(f, (POINTS,), (POINTS,)),
+        lambda f: weft.linearize(f, POINTS),
+    ],
+    ids=["grad", "vjp", "jvp", "linearize"],
+)
+def test_refused(name: str, derivative: Callable[[Any], Any]) -> None:
+    with pytest.raises(NotDifferentiable, match="has no derivative: what it gives is known only when it runs"):
+        derivative(PROGRAMS[name])
+
+
+def test_the_error_names_the_function_and_the_line() -> None:
+    def program(x: Any) -> Any:
+        twice = doubled(x)
+        return np.sin(twice).sum()
+
+    with pytest.raises(NotDifferentiable, match="doubled has no derivative") as caught:
+        weft.grad(program)(POINTS)
+    assert "twice = doubled(x)" in str(caught.value)
+
+
+def test_one_whose_result_nothing_reads_runs() -> None:
+    def program(x: Any) -> Any:
+        seen(x)
+        return (x**2).sum()
+
+    SEEN.clear()
+    np.testing.assert_array_equal(weft.grad(program)(POINTS), 2 * POINTS)
+    assert SEEN == [6.0]
+
+
+def test_with_a_rule() -> None:
+    @weft.custom_vjp
+    def twice(x: Any) -> Any:
+        out = np.empty(3)
+        out[...] = doubled(x)
+        return out
+
+    def forward(x: Any) -> Any:
+        return twice(x), None
+
+    twice.defvjp(forward, lambda kept, g: (2 * g,))
+    np.testing.assert_array_equal(weft.grad(lambda x: (twice(x) ** 2).sum())(POINTS), 8 * POINTS)
+
+
+def test_vmap() -> None:
+    def written(x: Any) -> Any:
+        out = np.empty(3)
+        out[...] = doubled(x)
+        return out
+
+    rows = np.stack([POINTS, POINTS + 1])
+    np.testing.assert_array_equal(weft.vmap(written)(rows), 2 * rows)
+    with pytest.raises(CaptureError, match="of which only running tells what it is"):
+        weft.vmap(lambda x: doubled(x))(rows)
