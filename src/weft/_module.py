@@ -380,6 +380,9 @@ class Module:
         """Set training mode for this module and all below; dropout and batch normalisation ask for it."""
         if not isinstance(mode, bool):
             raise TypeError(f"train: mode must be True or False, got {mode!r}")
+        recorder = current_recorder.get()
+        if recorder is not None and recorder.training.set_mode(self, mode):
+            return self
         self.training = mode
         for child in self.children():
             child.train(mode)

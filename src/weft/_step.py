@@ -59,6 +59,19 @@ def _write(tensor: Tensor, values: Any) -> None:
         array[...] = _array(values)
 
 
+class Holder:
+    """Holds a module for a graph that is to read it, and not to be made of it."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+
+
+@has_side_effect
+def set_mode(holder: Holder, mode: bool) -> None:
+    """`module.train(mode)`."""
+    holder.module.train(mode)
+
+
 # Optimisers
 
 
@@ -75,7 +88,12 @@ def prepare(optimizer: Any, places: tuple[tuple[int, int], ...]) -> None:
     for group, index in places:
         options = optimizer.param_groups[group]
         parameter = options["params"][index]
-        optimizer._prepare(parameter, optimizer.state[parameter], options)
+        state = optimizer.state[parameter]
+        optimizer._prepare(parameter, state, options)
+        for name in optimizer._buffers:  # a module may have been cast since
+            kept = state.get(name)
+            if kept is not None and kept._array.dtype != parameter._array.dtype:
+                kept._array = kept._array.astype(parameter._array.dtype)
 
 
 @has_side_effect

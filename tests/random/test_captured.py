@@ -171,3 +171,27 @@ def test_every_op_of_the_room_says_that_it_draws() -> None:
     ops = [op for op in TABLE.values() if op.__module__ == "weft.random"]
     assert len(ops) == 23
     assert all(op.random is True for op in ops)
+
+
+def test_seeding_in_a_compiled_function_happens_each_time() -> None:
+    @weft.compile
+    def program(x: Any) -> Any:
+        weft.manual_seed(3)
+        return x + random.uniform((2,))
+
+    with random.isolated(1):
+        first = program(np.zeros(2))
+        weft.manual_seed(9)
+        np.testing.assert_array_equal(program(np.zeros(2)), first)
+        weft.manual_seed(3)
+        np.testing.assert_array_equal(random.uniform((2,)), first)
+
+
+def test_a_generator_for_a_part_of_a_compiled_function_is_refused() -> None:
+    @weft.compile
+    def program(x: Any) -> Any:
+        with random.isolated(3):
+            return x + random.uniform((2,))
+
+    with pytest.raises(weft.errors.CaptureError, match=r"(?s)isolated would take effect when .* captured.*around"):
+        program(np.zeros(2))

@@ -135,3 +135,23 @@ def trained(
         return net, opt, step
 
     return make
+
+
+def stepping(body: Any, optimizer: Any = optim.Adam, model: Any = mlp, **options: Any) -> Any:
+    """What makes a run whose step is `body(net, opt, *batch)`."""
+
+    def make() -> Any:
+        net = model()
+        opt = optimizer(net.parameters(), **options)
+        return net, opt, lambda *batch: body(net, opt, *batch)
+
+    return make
+
+
+def usual(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    """The usual step."""
+    opt.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    opt.step()
+    return loss

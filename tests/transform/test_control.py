@@ -66,6 +66,23 @@ def test_second_order(program: Any) -> None:
 
 
 @PROGRAMS
+@pytest.mark.filterwarnings("ignore:grad. the result")  # a third derivative that is zero
+def test_third_order(program: Any) -> None:
+    x, *rest = CASES[program]
+    along = direction_for(x)
+
+    def inner(function: Any) -> Any:
+        """The derivative along the direction, in reverse mode."""
+        gradient = weft.grad(function)
+        return lambda x: (gradient(x) * along).sum() if np.ndim(along) else gradient(x) * along
+
+    second = inner(inner(lambda x: program(x, *rest)))
+    found = np.sum(weft.grad(second)(x) * along)
+    expected = differences(second, x, along, 1e-5)
+    assert found == pytest.approx(expected, rel=2e-7, abs=2e-7 * max(1.0, abs(second(x))))
+
+
+@PROGRAMS
 def test_for_many_examples(program: Any) -> None:
     x, *rest = CASES[program]
     batch = np.stack([np.asarray(x) * factor for factor in (1.0, 0.9, 1.05)])

@@ -50,7 +50,8 @@ class Memory:
         """Write a whole array: what shares its memory changes too."""
         check_leaf(self, array)
         region, path = self.region, array.path
-        parts = (Array(self, array.buffer, path[:n], array.spec) for n in range(1, len(path)))
+        untyped: Any = None  # so that reading them tells their types
+        parts = (Array(self, array.buffer, path[:n], untyped) for n in range(1, len(path)))
         contents = [self._content(array.buffer), *(self.read(part) for part in parts)]
         new = value
         for step, content in zip(reversed(path), reversed(contents), strict=False):

@@ -51,6 +51,8 @@ class OuterReads:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
+        if name == "training" and id(owner) in self.recorder.training.modes:
+            return self.recorder.training.modes[id(owner)][1]
         if isinstance(owner, Tensor) and name in ("grad", "data", "requires_grad"):
             return getattr(self.recorder.constant(owner), name)
         computed = getattr(type(owner), name, None)

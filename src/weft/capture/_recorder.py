@@ -203,9 +203,12 @@ class Recorder(Running, Memory, Refusals):
 
     def met(self, value: Any) -> Any:
         """A value that the program has found somewhere: an array that a container holds is read when the graph runs."""
-        if isinstance(value, (np.ndarray, Tensor)) and is_traceable(value):
-            return self.constant(value)
-        return value
+        if not isinstance(value, (np.ndarray, Tensor)) or not is_traceable(value):
+            return value
+        made = self.constant(value)
+        if not made.buffer.target.target.startswith("_constant"):
+            self.named.add(made.buffer.target)  # by the attribute it is, a better name than that of a loop's variable
+        return made
 
     def constant(self, value: Any) -> Any:
         """The traced value of an array the program closes over; the graph reads the array itself, not a copy."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import _where
+from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._choose import choose
@@ -51,6 +52,7 @@ _CREATION = frozenset(
 _GROWING: dict[Any, str] = {
     deque: "use a list, which may grow in a loop: .append(value) and .pop(0); or an array with two indices",
 }
+_SEEDING = frozenset({get_state, initial_seed, manual_seed, seed, set_state})  # of the generator of each run
 _DEPTH = 400  # calls within calls: a program that recurses on a traced value never ends
 
 
@@ -124,6 +126,13 @@ class Running(SizeNodes):
     def run_function(self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_wrapped(function):
             return self.wrapped(function, args, kwargs)  # also where nothing traced is given: each call runs it anew
+        if function in _SEEDING:
+            return self.wrapped(function, args, kwargs)
+        if function is isolated:
+            self.refuse(
+                "weft.random.isolated would take effect when the program is captured, not when it runs",
+                help="use it around the call of the captured function",
+            )
         if function in TENSOR_CALLS:
             return TENSOR_CALLS[function](self, *args, **kwargs)
         if function in COPYING:
@@ -483,6 +492,8 @@ def _is_library(function: Any) -> bool:
     """Whether a function is part of weft, NumPy or the standard library, and so not the program's own."""
     module = getattr(function, "__module__", None) or ""
     root = module.partition(".")[0]
+    if getattr(getattr(function, "__code__", None), "co_filename", "").startswith("<doctest"):
+        return False  # an example, which the module it stands in did not define
     if root in ("numpy", "weft"):
         return not module.startswith(("weft.nn", "weft.random"))  # those draw numbers, new ones in each call
     return root in sys.stdlib_module_names and root != "__main__"

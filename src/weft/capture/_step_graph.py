@@ -22,17 +22,18 @@ from weft._step import (
     remember,
     remembered,
     set_grad,
+    set_mode,
     to_tensor,
 )
 from weft.autograd import no_grad, tensor
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
 from weft.graph import Graph, Node
-from weft.graph._storage_kinds import gives_own
+from weft.graph._storage_kinds import gives_own, is_check
 from weft.ops._op import TABLE
 from weft.ops.elementwise import stop_gradient
 
-_ALLOWED = EFFECTS | {advance, forget, option, prepare, remember, remembered}
+_ALLOWED = EFFECTS | {advance, forget, option, prepare, remember, remembered, set_mode}
 _READING = frozenset({grad_of, option, remembered})
 _KEEPING = {set_grad: 1, put: 1, remember: 4}  # which argument is kept, or written after others were
 
@@ -70,7 +71,7 @@ def _allowed(node: Node) -> bool:
         return True
     if node.op != "call_function" or node.target is tensor:
         return False
-    return node.target in _ALLOWED or not node.is_impure(impure_random=False)
+    return node.target in _ALLOWED or is_check(node) or not node.is_impure(impure_random=False)
 
 
 def _take_array(graph: Graph, node: Node, first: Node) -> None:

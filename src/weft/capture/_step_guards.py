@@ -25,9 +25,12 @@ def step_guards(guards: Guards, training: Training) -> None:
             test = f"{text}._requires_grad is {needs}" + (f" and {text}._step is None" if needs else "")
             guards.require(test, f"{text} {'requires' if needs else 'does not require'} a gradient")
         else:
-            outside.append((value, value._requires_grad))
+            outside.append((value, value._requires_grad, value.dtype, value.shape))
     held = guards.bound(tuple(outside), "leaves")
-    guards.require(f"{guards.bound(leaves_fit, 'fits')}({held})", "the same parameters require gradients")
+    guards.require(
+        f"{guards.bound(leaves_fit, 'fits')}({held})",
+        "the same parameters require gradients, of the same shapes and dtypes",
+    )
     asked = [grad for grad in training.grads.values() if grad.asked]
     was = {id(grad.tensor): None if grad.tensor.grad is None else _kind(grad.tensor.grad) for grad in asked}
     for grad in asked:
@@ -47,9 +50,12 @@ def step_guards(guards: Guards, training: Training) -> None:
         guards.require(text, f"{name} has the same parameters, options that decide, and kinds of state")
 
 
-def leaves_fit(leaves: tuple[tuple[Tensor, bool], ...]) -> bool:
-    """Whether the same Tensors require gradients, and none has a hook."""
-    return all(one._requires_grad is needs and not one._hooks for one, needs in leaves)
+def leaves_fit(leaves: tuple[tuple[Tensor, bool, Any, Any], ...]) -> bool:
+    """Whether the same Tensors require gradients, are what they were, and none has a hook."""
+    return all(
+        one._requires_grad is needs and one._array.dtype == dtype and one._array.shape == shape and not one._hooks
+        for one, needs, dtype, shape in leaves
+    )
 
 
 def grad_fits(tensor: Tensor, was: Any) -> bool:
@@ -74,9 +80,7 @@ class _Was:
         self.groups = [group["params"] for group in stepped.optimizer.param_groups]
         self.parameters = stepped.groups
         self.fixed = stepped.fixed
-        self.states = [
-            (state.parameter, state.kinds, state.begun.keys(), state.plain) for state in stepped.states.values()
-        ]
+        self.states = [(state.parameter, state.kinds, state.begun, state.plain) for state in stepped.states.values()]
 
 
 def optimizer_fits(was: _Was) -> bool:
@@ -91,15 +95,19 @@ def optimizer_fits(was: _Was) -> bool:
             return False
     if any(groups[number].get(name, _same) != value for (number, name), value in was.fixed.items()):
         return False
-    return all(_state_fits(optimizer.state.get(parameter), *rest) for parameter, *rest in was.states)
+    casts = optimizer._buffers
+    return all(_state_fits(optimizer.state.get(parameter), casts, *rest) for parameter, *rest in was.states)
 
 
 def _same(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _state_fits(state: Any, kinds: Any, begun: Any, plain: Any) -> bool:
-    """Whether what an optimiser remembers of a parameter is of the same kinds; what it begins itself may be missing."""
+def _state_fits(state: Any, casts: Any, kinds: Any, begun: Any, plain: Any) -> bool:
+    """Whether what an optimiser remembers of a parameter is of the same kinds.
+
+    What it begins itself may be missing; what follows the dtype of its parameter is brought to it when the step begins.
+    """
     state = state or {}
     for name, kind in kinds.items():
         if name not in state:
@@ -113,6 +121,8 @@ def _state_fits(state: Any, kinds: Any, begun: Any, plain: Any) -> bool:
                 return False
         else:
             value = state[name]
-            if not isinstance(value, Tensor) or value.shape != kind.shape or value.dtype != kind.dtype:
+            if not isinstance(value, Tensor) or value.shape != kind.shape:
+                return False
+            if value.dtype != kind.dtype and name not in casts:
                 return False
     return len(state) <= len(kinds) and all(name in kinds for name in state)

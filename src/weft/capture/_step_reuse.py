@@ -14,7 +14,7 @@ import numpy as np
 
 from weft._step import memory, put, remember, remembered, set_grad, to_tensor
 from weft.graph import Graph, Node
-from weft.graph._storage_kinds import gives_own
+from weft.graph._storage_kinds import gives_own, is_check
 from weft.ops import Spec
 from weft.ops._dim import hint_of, same_shape
 
@@ -41,6 +41,8 @@ class Reuse:
         effects = [node for node in self.nodes if node.op == "call_function"]
         self.put = {node.args[0] for node in effects if node.target is put}
         self.remembers = {node.args[:4] for node in effects if node.target is remember and len(node.args) == 5}
+        # A step that fails half-way leaves nothing half changed.
+        self.may_fail = any(is_check(node) for node in effects)
         self.written: dict[Node, Any] = {}  # call that writes into an argument → what that is the memory of
 
     def run(self) -> None:
@@ -66,7 +68,7 @@ class Reuse:
         home = self._home(arg)
         if home is None or self._seen_by(arg) != self.places[node]:
             return False
-        return home is _OWN or self._stays(node, home)
+        return home is _OWN or (not self.may_fail and self._stays(node, home))
 
     def _home(self, arg: Node) -> Any:
         """Whose memory a value is in: the graph's own, or what an effect will overwrite; None if not to be written."""

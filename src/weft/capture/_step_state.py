@@ -132,11 +132,15 @@ class State(MutableMapping[str, Any]):
         self.number, self.index, self.parameter = number, index, parameter
         optimizer = stepped.optimizer
         group = optimizer.param_groups[number]
-        self.begun: dict[str, Any] = {}  # what is there whenever the graph reads it, by itself
-        optimizer._prepare(parameter, self.begun, group)
+        begun: dict[str, Any] = {}
+        optimizer._prepare(parameter, begun, group)
+        self.begun = frozenset(begun)  # what is there whenever the graph reads it
         present = dict(optimizer.state.get(parameter, {}))
         optimizer._prepare(parameter, present, group)
-        self.kinds = {name: _kind(value) for name, value in present.items()}
+        follows = optimizer._buffers
+        self.kinds = {
+            name: _kind(value, parameter.dtype if name in follows else None) for name, value in present.items()
+        }
         self.held: dict[str, Any] = {}
         self.first: dict[str, Any] = {}  # the node of what an array held when the step began
         self.plain = {name: value for name, value in present.items() if self.kinds[name] is None}
@@ -194,10 +198,10 @@ class State(MutableMapping[str, Any]):
                 recorder.create(remember, (*where, name, value), {}, None)
 
 
-def _kind(value: Any) -> Any:
-    """The type of what is remembered; None of what counts as it is."""
+def _kind(value: Any, dtype: Any = None) -> Any:
+    """The type of what is remembered, of another dtype where one is given; None of what counts as it is."""
     if isinstance(value, Tensor):
-        return Spec(value.shape, value.dtype)
+        return Spec(value.shape, value.dtype if dtype is None else dtype)
     return type(value) if type(value) in (int, float) else None
 
 

@@ -16,7 +16,9 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from weft._step import advance, grad_of, put, set_grad
+from numpy.lib.array_utils import byte_bounds
+
+from weft._step import Holder, advance, grad_of, put, set_grad, set_mode
 from weft.autograd import Tensor
 from weft.capture._opaque import Opaque
 from weft.capture._step_state import Stepped, traced_blocks
@@ -59,6 +61,8 @@ class Training:
         self.before: dict[Node, Node] = {}  # what an optimiser wrote into a leaf → what was there
         self.optimizers: dict[int, Stepped] = {}
         self.objects: dict[int, Node] = {}  # by id, optimisers and schedules
+        self.modes: dict[int, tuple[Any, bool]] = {}  # by id, modules that the program sets to training or evaluation
+        self.holders: dict[int, Holder] = {}
         self._known: dict[int, tuple[Tensor, Buffer]] | None = None
         self._owners: dict[Buffer, Tensor] = {}
         self._seen = 0  # of the arrays from outside
@@ -346,6 +350,19 @@ class Training:
         self.begin("a schedule's step")
         self.recorder.create(advance, (self.held(schedule, "schedule"), *args), kwargs, None)
 
+    def set_mode(self, module: Any, mode: bool) -> bool:
+        """`module.train(mode)`: when the graph runs; False where it is to happen at once."""
+        recorder = self.recorder
+        if recorder.untyped or not recorder.keeps_raising or recorder.region is not recorder.root:
+            return False
+        if recorder.reads._made(module):
+            return False
+        for part in module.modules():
+            self.modes[id(part)] = (part, mode)
+        holder = self.holders.setdefault(id(module), Holder(module))
+        recorder.create(set_mode, (self.held(holder, "module"), mode), {}, None)
+        return True
+
     def held(self, value: Any, name: str) -> Node:
         """The node by which the graph reads an object of Python's."""
         known = self.objects.get(id(value))
@@ -394,6 +411,7 @@ class Training:
                 recorder.create(set_grad, (place, value, *((True,) if grad.keeps else ())), {}, None)
         for stepped in self.optimizers.values():
             stepped.finish()
+        self._check_sharing()
         for _, buffer in self.buffers().values():
             target: Any = buffer.target
             node: Any = root.held[buffer]
@@ -402,6 +420,23 @@ class Training:
             if node is not target:
                 recorder.create(put, (target, node), {}, None)
                 root.held[buffer] = target
+
+    def _check_sharing(self) -> None:
+        """Refuse to write a Tensor that shares memory with another: the graph takes each for itself."""
+        held = self.recorder.root.held
+        known = [(value._array, buffer) for value, buffer in self.buffers().values() if value._array.size]
+        spans = [(*byte_bounds(array), held[buffer] is not buffer.target, buffer.name) for array, buffer in known]
+        reach, any_written, name = 0, False, ""  # of the arrays before that lie one over the other
+        for begin, end, written, other in sorted(spans):
+            if begin >= reach:
+                any_written = False
+            elif written or any_written:
+                self.recorder.refuse(
+                    f"{name} and {other} share memory, and the step writes it",
+                    help="copy one of them; parameters and buffers themselves, not what state_dict() gives, are one",
+                )
+            any_written = any_written or written
+            reach, name = (end, other) if end > reach else (reach, name)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -38,8 +38,8 @@ class TensorArray(Array, Methods):  # type: ignore[override]  # a traced dtype c
         return Methods.__getattr__(self, name)
 
     def detach(self) -> Any:
-        """The same values without a derivative."""
-        return self.recorder.call_op(stop_gradient, (self,), {})
+        """The same values, sharing memory, without a derivative."""
+        return self.data
 
     def backward(
         self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False, inputs: Any = None

@@ -16,7 +16,7 @@ from weft.graph._arguments import map_aggregate
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
 from weft.graph._looping import together
 from weft.ops import Spec
-from weft.transform._calls import op_call, refuse_unknown, varies_with
+from weft.transform._calls import op_call, refuse_method, refuse_unknown, varies_with
 from weft.transform._custom_nodes import custom_call
 from weft.transform._tape import Tape, Tapes
 
@@ -52,10 +52,12 @@ def activity(nodes: Iterable[Node], inputs: dict[Node, Active]) -> dict[Node, Ac
     """Which nodes vary with the given ones. Nodes that do not are left out."""
     found: dict[Node, Active] = {node: active for node, active in inputs.items() if any_active(active)}
     for node in nodes:
-        if node.op != "call_function" or node in found:
+        if node.op not in ("call_function", "call_method") or node in found:
             continue
         if not any(argument in found for argument in node.all_input_nodes):
             continue
+        if node.op == "call_method":
+            refuse_method(node)
         active = _of_call(node, found)
         if any_active(active):
             found[node] = active

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from weft.capture._numpy_writes import after, apply_at
 from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.ops import Op
@@ -66,8 +67,9 @@ def varies_with(op: Op, arguments: tuple[Any, ...]) -> Iterator[Any]:
 
 def refuse_call(node: Node) -> NoReturn:
     """Say that a call has no derivative."""
-    name = getattr(node.target, "__qualname__", None) or str(node.target)
-    module = getattr(node.target, "__module__", None)
+    target = node.args[0] if node.target in (after, apply_at) else node.target  # a function of NumPy's that writes
+    name = getattr(target, "__qualname__", None) or str(target)
+    module = getattr(target, "__module__", None)
     shown = f"{module}.{name}" if module and module not in ("builtins", "_operator") else name
     raise NotDifferentiable(
         f"{shown} has no derivative rule",
@@ -81,7 +83,7 @@ def _is_unknown(node: Node) -> bool:
 
 
 def refuse_unknown(node: Node, is_result: bool = False) -> None:
-    """Say so where a value that varies is read, and its type is not known: taken for a constant, it would give zeros."""
+    """Say so where a value that varies is read, and its type is not known: as a constant, it would give zeros."""
     type_ = node.meta.get("type")
     unknown = any(part is None for part in type_) if isinstance(type_, (tuple, list)) else type_ is None
     if not unknown or not (is_result or node.users):
@@ -97,6 +99,15 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
         f"{name} has no derivative: what it gives is known only when it runs",
         where=where_of(node),
         help="give the function that runs as it is a rule with weft.custom_vjp, or compute with functions of NumPy's",
+    )
+
+
+def refuse_method(node: Node) -> NoReturn:
+    """Say that a value that varies is put where no derivative follows it, as into a list that grows in a loop."""
+    raise NotDifferentiable(
+        f"a value that varies is given to .{node.target}() in a loop whose length is known only when it runs",
+        where=where_of(node),
+        help="write into an array that is made before the loop",
     )
 
 

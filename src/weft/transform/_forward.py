@@ -25,7 +25,7 @@ from weft.transform._calls import is_cast, located_at, op_call, refuse_call, ref
 from weft.transform._partition_open import open_composite
 from weft.transform._plain_calls import in_ops
 from weft.transform._reverse import Pullback
-from weft.transform._tape import EMPTY, Tape, record
+from weft.transform._tape import EMPTY, Tape, add_tapes, record, sum_type
 
 _LINEAR = frozenset({"index_update"})  # in the array and the value together, though its rule has to look at the key
 
@@ -95,6 +95,8 @@ class Pushforward:
                 return self._unrecord(tangent, key)
         if target is record:
             return self._record(node)
+        if target is add_tapes:
+            return self._add_tapes(node)
         if target is together:
             return [self.of(value) for value in node.args]
         called = op_call(node)
@@ -118,13 +120,19 @@ class Pushforward:
 
     def _record(self, node: Node) -> Any:
         tape, *values = node.args
-        found = {place: self.of(value) for place, value in enumerate(values, 1)}
-        present = {place: value for place, value in found.items() if value is not None}
+        found = [self.of(value) for value in values]
         before = self.of(tape)
-        types = tuple(value.type for value in present.values())
-        made = Tape(types, tuple(present))
+        types = tuple(None if value is None else value.type for value in found)
+        made = Tape(types, tuple(place for place, value in enumerate(found, 1) if value is not None))
         start = EMPTY if before is None else before
-        return Value(self.builder, self.builder.create(record, (start, *present.values()), {}, made, "t_tape"), made)
+        return Value(self.builder, self.builder.create(record, (start, *found), {}, made, "t_tape"), made)
+
+    def _add_tapes(self, node: Node) -> Any:
+        found = [each for each in map(self.of, node.args) if each is not None]
+        if len(found) < 2:
+            return found[0] if found else None
+        type_ = sum_type(found[0].type, found[1].type)
+        return Value(self.builder, self.builder.create(add_tapes, tuple(found), {}, type_, "t_tape"), type_)
 
     def _unrecord(self, tangent: Any, key: int) -> Any:
         if tangent is None:

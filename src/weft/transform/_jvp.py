@@ -11,11 +11,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from weft import _where, pytree
 from weft._tracing import current_recorder
 from weft.capture._recorder import Recorder
 from weft.errors import NotDifferentiable
 from weft.graph import Node
+from weft.transform._activity import activity
 from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._gradient import grad
@@ -46,13 +49,26 @@ def jvp(function: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
 def hvp(function: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The Hessian of a function of one number at `primals` times a direction: the derivative of its gradient.
 
+    Of several primals there are as many results, None for one that does not vary, such as an integer.
+
     >>> import numpy as np, weft
     >>> weft.hvp(lambda x: (x**3).sum(), (np.array([1.0, 2.0]),), (np.array([1.0, 1.0]),))
     array([ 6., 12.])
     """
-    one = len(primals) == 1
-    made = made_once(function, ("hvp", len(primals)), lambda: grad(function, 0 if one else tuple(range(len(primals)))))
-    return jvp(made, primals, tangents)[1]
+    varied = tuple(k for k, primal in enumerate(primals) if len(primals) == 1 or _may_vary(primal))
+    made = made_once(function, ("hvp", len(primals), varied), lambda: grad(function, varied))
+    found = iter(jvp(made, primals, tangents)[1])
+    along = tuple(next(found) if k in varied else None for k in range(len(primals)))
+    return along[0] if len(primals) == 1 else along
+
+
+def _may_vary(value: Any) -> bool:
+    """Whether an argument has a leaf of floating point."""
+    for leaf in pytree.flatten(value, is_leaf=is_leaf)[0]:
+        kind = getattr(leaf, "dtype", None) or getattr(leaf, "kind", type(leaf))
+        if kind in (float, complex) or (isinstance(kind, np.dtype) and kind.kind in "fc"):
+            return True
+    return False
 
 
 def _along(function: Any, record: Any, name: str) -> Transformed:
@@ -89,6 +105,7 @@ def _jvp(has_aux: bool, recorder: Recorder, function: Any, primals: Any, tangent
         seed.meta["type"] = gradient_type(place.meta["type"])
         known[seed] = tangent_of(recorder, "jvp", tangent, seed.meta["type"])
         push.tangents[place] = Value(builder, seed, seed.meta["type"])
+    activity(nodes, dict.fromkeys(push.tangents, True))  # refuses what no derivative follows
     push.run(nodes)
     found = []
     for leaf in section.leaves[:count]:

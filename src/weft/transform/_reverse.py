@@ -28,9 +28,17 @@ from weft.transform._calls import is_cast, located_at, op_call, refuse_call, whe
 from weft.transform._partition_open import open_composite
 from weft.transform._plain_calls import in_ops
 from weft.transform._split import bytes_of, cheap
-from weft.transform._tape import EMPTY, Tape, Tapes, record
+from weft.transform._tape import EMPTY, Tape, Tapes, add_tapes, record, sum_type
 
 _UPDATE = TABLE["index_update"]
+
+
+class _Links:
+    """What has come to a tape: gradients of values of its last link and of the rest, and gradients of the whole."""
+
+    def __init__(self) -> None:
+        self.parts: dict[int, Any] = {}
+        self.whole: list[Any] = []
 
 
 class Pullback:
@@ -83,8 +91,7 @@ class Pullback:
             return
         known = self.gradients.get(node)
         if isinstance(node.meta["type"], (Tape, Tapes)):
-            assert known is None, "a tape is used once"
-            self.gradients[node] = gradient
+            self.gradients.setdefault(node, _Links()).whole.append(gradient)
             return
         gradient = self.fitted(gradient, node.meta["type"])
         if known is None:
@@ -95,19 +102,25 @@ class Pullback:
     def take(self, node: Node) -> Any:
         """The gradient that has come to a node, taken out; None where there is none."""
         found = self.gradients.pop(node, None)
-        if not isinstance(found, dict):
+        if not isinstance(found, _Links):
             return found
-        rest = found.pop(0, None)
-        values = {k: found[k] for k in sorted(found)}
-        types = tuple(value.type for value in values.values())
-        made = Tape(types, tuple(values))
-        start: Any = EMPTY if rest is None else rest
-        return Value(self.builder, self.builder.create(record, (start, *values.values()), {}, made, "d_tape"), made)
+        total = self._link(found.parts, len(node.meta["type"].types)) if found.parts else None
+        for each in found.whole:
+            total = self._sum(total, each)
+        return total
+
+    def _link(self, parts: dict[int, Any], count: int) -> Value:
+        """A link of a tape of gradients."""
+        values = [parts.get(place) for place in range(1, count + 1)]
+        types = tuple(None if value is None else value.type for value in values)
+        made = Tape(types, tuple(place for place in range(1, count + 1) if place in parts))
+        node = self.builder.create(record, (parts.get(0, EMPTY), *values), {}, made, "d_tape")
+        return Value(self.builder, node, made)
 
     def add_item(self, node: Node, index: int, gradient: Any) -> None:
         """Add to the gradient of one of several results."""
         parts = self.gradients.setdefault(node, [None] * len(node.meta["type"]))
-        parts[index] = _sum(parts[index], gradient)
+        parts[index] = self._sum(parts[index], gradient)
 
     def add_part(self, node: Node, key: Any, gradient: Any) -> None:
         """Add to the part of an array's gradient that a key selects."""
@@ -184,12 +197,18 @@ class Pullback:
                 self.add_item(source, key, gradient)
                 return
             if isinstance(type_, Tape):
-                self.gradients.setdefault(source, {})[key] = gradient
+                parts = self.gradients.setdefault(source, _Links()).parts
+                known = parts.get(key)
+                parts[key] = self._sum(known, gradient)
                 return
             self.add_part(source, self.builder.value(key), gradient)
             return
         if target is record:
             self._record(node, gradient)
+            return
+        if target is add_tapes:
+            for one in node.args:
+                self.add(one, gradient)
             return
         if target is tuple:
             self._add_parts(node.args[0], gradient)
@@ -217,6 +236,17 @@ class Pullback:
         elif gradient is not None:
             for part, each in zip(parts, gradient, strict=True):
                 self._add_parts(part, each)
+
+    def _sum(self, one: Any, other: Any) -> Any:
+        """Two gradients of a value added up; of several results, each of them."""
+        if one is None or other is None:
+            return other if one is None else one
+        if isinstance(one, list):
+            return [self._sum(a, b) for a, b in zip(one, other, strict=True)]
+        if not isinstance(one.type, (Tape, Tapes)):
+            return one + other
+        type_ = sum_type(one.type, other.type)
+        return Value(self.builder, self.builder.create(add_tapes, (one, other), {}, type_, "d_tape"), type_)
 
     def _record(self, node: Node, gradient: Value) -> None:
         """Take the gradients off a tape in the order in which values were put on it."""
@@ -301,15 +331,6 @@ class Pullback:
                 self._add_each(each, part)
         elif isinstance(result, Value):
             self.add(result.node, gradient)
-
-
-def _sum(known: Any, gradient: Any) -> Any:
-    """Two gradients added up; of several results, each of them."""
-    if known is None or gradient is None:
-        return gradient if known is None else known
-    if isinstance(known, list):
-        return [_sum(a, b) for a, b in zip(known, gradient, strict=True)]
-    return known + gradient
 
 
 def _is_one(size: Any) -> bool:

@@ -146,6 +146,8 @@ class Backward:
         known.update(own)
         for place, operand in zip(joint.places[len(joint.own) :], joint.operands, strict=True):
             known[place] = builder.region.lift(operand) if isinstance(operand, Node) else operand
+            if isinstance(place.meta.get("type"), Tape) and isinstance(operand, Node):
+                known[place].meta["type"] = place.meta["type"]  # of a tape that branches leave, this branch's
         for outer, place in joint.builder.region.inputs.items():
             known[place] = builder.region.lift(outer)
         for k, node in enumerate(self.saved, 1):
@@ -174,6 +176,11 @@ def _useful(body: Graph, own: int, count: int, wanted: set[int]) -> set[int]:
         wanted = found
 
 
+def _nothing_of(type_: Any) -> Any:
+    """The type of a gradient to which nothing has been added yet."""
+    return Tape((), ()) if isinstance(type_, Tape) else type_
+
+
 class _Loop:
     """The gradient of a loop, in the order of its arguments."""
 
@@ -195,9 +202,9 @@ class _Loop:
         seeds = [self._seed(k, gradient[k]) for k in self.carried]
         self.added = [j for j, each in enumerate(outside) if any_active(each)]
         into = joint.places[counters + count :]
-        sums = [joint.input(f"d_{into[j].name}", into[j].meta["type"]) for j in self.added]
+        sums = [joint.input(f"d_{into[j].name}", _nothing_of(into[j].meta["type"])) for j in self.added]
         for j, value in zip(self.added, sums, strict=True):
-            joint.pull.gradients[into[j]] = value
+            joint.pull.add(into[j], value)
         for k, value in zip(self.carried, seeds, strict=True):
             joint.pull.add(joint.result[k], value)
         joint.run()
@@ -207,10 +214,10 @@ class _Loop:
             joint.builder.zeros(self.places[k].meta["type"]) if value is None else value
             for k, value in zip(self.carried, back, strict=True)
         ]
-        for seed, value in zip(seeds, back, strict=True):
+        totals = [joint.pull.take(into[j]) for j in self.added]
+        for seed, value in zip([*seeds, *sums], [*back, *totals], strict=True):
             if isinstance(seed.type, Tape):  # a tape grows by links of one kind
-                seed.type = seed.node.meta["type"] = value.type
-        totals = [joint.pull.gradients[into[j]] for j in self.added]
+                seed.type = seed.node.meta["type"] = getattr(value, "type", seed.type)
         self.backward = joint.split([*back, *totals], joint.own[:counters])
         self._fill()
 
@@ -242,12 +249,14 @@ class _Loop:
         """Add the backward's loop, and its results to the gradients."""
         pull = self.pull
         known = [*self.back_types[: 0 if tape is None else 1], *(self._before(k) for k in self.carried)]
-        known += [self.operands[j].meta["type"] for j in self.added]
+        for j in self.added:
+            type_ = self.operands[j].meta["type"]
+            known.append(self.back_types[len(known)] if isinstance(type_, Tape) else type_)
         types = tuple(map(gradient_type, known))
         sums = []
         for j in self.added:
             operand = self.operands[j]
-            found = pull.gradients.pop(operand, None)
+            found = pull.take(operand)
             sums.append(pull.builder.zeros(operand.meta["type"]) if found is None else found)
         init = (*([] if tape is None else [tape]), *self.starts, *sums)
         kwargs = {} if step == 1 and isinstance(step, int) else {"step": step}

@@ -18,7 +18,8 @@ EMPTY: tuple[()] = ()
 class Tape:
     """The type of a tape: the types of the values that each link holds.
 
-    The gradient of a tape is a tape, too, which holds gradients of some of those values: `places` says of which.
+    The gradient of a tape is a tape, too, with the gradients of those values in their places. `places` are those that
+    have one; in the others there is None.
     """
 
     types: tuple[Any, ...]
@@ -27,7 +28,7 @@ class Tape:
     def at(self, place: int) -> int | None:
         """Where a link holds the gradient of the value at a place of the tape that this is the gradient of."""
         assert self.places is not None
-        return self.places.index(place) + 1 if place in self.places else None
+        return place if place in self.places else None
 
 
 @dataclass(frozen=True)
@@ -47,5 +48,40 @@ def record(tape: Any, *values: Any) -> tuple[Any, ...]:
     return (tape, *values)
 
 
-record.__module__ = "weft"
+def add_tapes(one: Any, other: Any) -> Any:
+    """The sum of two gradients of a tape, link by link; an empty one stands for nothing.
+
+    >>> add_tapes(((), 1.0, None), ((), 2.0, 5.0))
+    ((), 3.0, 5.0)
+    """
+    links = []
+    while one and other:
+        links.append((one[1:], other[1:]))
+        one, other = one[0], other[0]
+    made = one or other
+    for a, b in reversed(links):
+        made = (made, *map(_added, a, b))
+    return made
+
+
+def _added(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return add_tapes(a, b) if isinstance(a, tuple) else a + b
+
+
+def sum_type(one: Any, other: Any) -> Any:
+    """The type of the sum of two gradients of a tape."""
+    if isinstance(one, Tapes):
+        return Tapes(tuple(map(sum_type, one.types, other.types)))
+    if not one.types or not other.types:
+        return one if one.types else other
+    types = tuple(
+        sum_type(a, b) if isinstance(a, (Tape, Tapes)) and b is not None else b if a is None else a
+        for a, b in zip(one.types, other.types, strict=True)
+    )
+    return Tape(types, tuple(sorted({*one.places, *other.places})))
+
+
+add_tapes.__module__ = record.__module__ = "weft"
 setattr(record, MAKES_TUPLE, True)

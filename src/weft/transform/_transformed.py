@@ -19,15 +19,18 @@ Record = Callable[[Recorder, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Transformed(CompiledFunction):
-    """A function whose calls are recorded by `record`. It has the parameters of the function it was made of."""
+    """A function whose calls are recorded by `record`.
 
-    def __init__(self, function: Callable[..., Any], record: Record, name: str) -> None:
+    It has the parameters of the function it was made of, and gives their defaults as arguments unless told not to.
+    """
+
+    def __init__(self, function: Callable[..., Any], record: Record, name: str, defaults: bool = True) -> None:
         if not callable(function):
             raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")
         self._record = record
         self._function = function
         self.__name__ = self.__qualname__ = name  # unless the function has one
-        if not _has_parameters(function):
+        if not defaults or not _has_parameters(function):
             self.__signature__ = inspect.signature(lambda *args, **kwargs: None)
         super().__init__(function, "numpy", None)
 

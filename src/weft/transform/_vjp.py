@@ -19,6 +19,7 @@ from weft.errors import DtypeError, ShapeError, WeftError
 from weft.graph import GraphModule, Node
 from weft.ops._op import TABLE
 from weft.passes import PassManager
+from weft.transform._activity import activity
 from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._joint import Halves, Joint, cut, joint_of
@@ -86,6 +87,7 @@ def _forward(section: Section, count: int) -> Joint:
         seed.meta["type"] = gradient_type(place.meta["type"])
         push.tangents[place] = Value(builder, seed, seed.meta["type"])
         seeds.append(seed)
+    activity(nodes, dict.fromkeys(push.tangents, True))  # refuses what no derivative follows
     push.run(nodes)
     results = section.leaves[:count]
     tangents = [push.of(leaf) for leaf in results]
