@@ -57,8 +57,8 @@ pytest: $(READY)
 	$(call step,pytest)
 	@$(BIN)/pytest -q -n $(JOBS)
 
-test-interop: $(READY_INTEROP) ## compare with torch.fx and torch.nn.functional (fetches torch, CPU)
-	$(call step,pytest against torch)
+test-interop: $(READY_INTEROP) ## compare with torch and JAX (fetches both, CPU)
+	$(call step,pytest against torch and JAX)
 	@$(INTEROP)/pytest tests/interop -o addopts= --import-mode=importlib -q
 
 bench: $(READY_BENCH) ## time weft beside torch.fx and jax (fetches both, CPU)

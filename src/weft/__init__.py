@@ -44,12 +44,22 @@ if _TYPE_CHECKING:
 else:
     # What not every program needs is imported when it is asked for.
     _LATER = {
-        **{name: f"capture._{name}" for name in ("compile", "explain", "script", "trace")},
-        **{"grad": "transform._gradient", "value_and_grad": "transform._gradient"},
-        **{name: "transform._jacobian" for name in ("jacfwd", "jacrev", "hessian")},
-        **{"custom_vjp": "transform._custom", "custom_jvp": "transform._custom"},
-        **{"vmap": "transform._vmap", "vjp": "transform._vjp", "linearize": "transform._vjp"},
-        **{"jvp": "transform._jvp", "hvp": "transform._jvp"},
+        "compile": "capture._compile",
+        "explain": "capture._explain",
+        "script": "capture._script",
+        "trace": "capture._trace",
+        "grad": "transform._gradient",
+        "value_and_grad": "transform._gradient",
+        "jacfwd": "transform._jacobian",
+        "jacrev": "transform._jacobian",
+        "hessian": "transform._jacobian",
+        "custom_jvp": "transform._custom",
+        "custom_vjp": "transform._custom",
+        "vmap": "transform._vmap",
+        "linearize": "transform._vjp",
+        "vjp": "transform._vjp",
+        "jvp": "transform._jvp",
+        "hvp": "transform._jvp",
         "joint_graph": "transform._partition_joint",  # weft.partition is NumPy's, and splits joint graphs as well
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
+import derivative_functions_more  # noqa: F401  # registers its cases
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -218,7 +218,9 @@ class Guards:
         for node, (hint, _) in self.captured.recorder.value_guards.items():
             text = self._expression(node)
             was = self.bound(hint, "value")
-            label = self.labels.get(node, node.name)
+            given = self.captured.recorder.computed.get(node, ())
+            tested = node.target is bool and given and isinstance(given[0], Node)
+            label = self.labels.get(node, f"bool({given[0].name})" if tested else node.name)
             self._compare(f"{text} == {was}", f"{label} is ", f"repr({text})", repr(hint))
 
     def _expression(self, node: Any) -> str:

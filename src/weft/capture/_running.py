@@ -9,7 +9,7 @@ import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +39,6 @@ from weft.graph._control import CONTROL
 from weft.graph._looping import unpacked
 from weft.ops import Op
 
-if TYPE_CHECKING:
-    pass
-
 _CREATION = frozenset(
     {
         *(np.zeros, np.ones, np.empty, np.full, np.arange, np.linspace, np.eye, np.identity, np.array, np.asarray),
@@ -52,7 +49,9 @@ _CREATION = frozenset(
 _GROWING: dict[Any, str] = {
     deque: "use a list, which may grow in a loop: .append(value) and .pop(0); or an array with two indices",
 }
-_SEEDING = frozenset({get_state, initial_seed, manual_seed, seed, set_state})  # of the generator of each run
+_SEEDING: frozenset[Any] = frozenset(
+    {get_state, initial_seed, manual_seed, seed, set_state}
+)  # of the generator of each run
 _DEPTH = 400  # calls within calls: a program that recurses on a traced value never ends
 
 
@@ -276,9 +275,7 @@ class Running(SizeNodes):
         init: Any = cls.__dict__.get("__init__") or getattr(cls, "__init__", None)
         made: Any
         if cls is Tensor and traced_in(args, kwargs):
-            from weft.capture._tensor_values import tensor_of
-
-            return tensor_of(self, *args, **kwargs)
+            return TENSOR_CALLS[cls](self, *args, **kwargs)
         if cls in (list, tuple, set, dict, frozenset):
             from weft.capture._lookups import container
 
@@ -485,7 +482,6 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
 
 _classes = frozenset({np.ndarray})
 _ASKING = frozenset({iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
-_LIBRARIES = ("numpy", "weft", "math", "operator", "functools", "itertools", "collections", "contextlib", "random")
 
 
 def _is_library(function: Any) -> bool:

@@ -17,13 +17,14 @@ def step_guards(guards: Guards, training: Training) -> None:
     if not training.used:
         return
     inputs = {id(value): guards.names[node] for node, value in training.inputs.items() if node in guards.names}
+    labels = {id(value): guards.labels[node] for node, value in training.inputs.items() if node in guards.labels}
     outside = []
     for value, _ in training.buffers().values():
         if id(value) in inputs:
             text = inputs[id(value)]
             needs = value._requires_grad
             test = f"{text}._requires_grad is {needs}" + (f" and {text}._step is None" if needs else "")
-            guards.require(test, f"{text} {'requires' if needs else 'does not require'} a gradient")
+            guards.require(test, f"{labels[id(value)]} {'requires' if needs else 'does not require'} a gradient")
         else:
             outside.append((value, value._requires_grad, value.dtype, value.shape))
     held = guards.bound(tuple(outside), "leaves")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from weft.autograd import backward, checkpoint, grad, tensor
+from weft.autograd import Tensor, backward, checkpoint, grad, tensor
 from weft.capture._checkpointed import run_checkpoint
 
 if TYPE_CHECKING:
@@ -18,6 +18,12 @@ def _tensor(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
     return make_tensor(recorder, *args, **kwargs)
 
 
+def _around(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
+    from weft.capture._tensor_values import tensor_of  # as above
+
+    return tensor_of(recorder, *args, **kwargs)
+
+
 def _backward(recorder: Recorder, *args: Any, **kwargs: Any) -> None:
     recorder.training.backward(*args, **kwargs)
 
@@ -27,9 +33,10 @@ def _grad(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
 
 
 TENSOR_CALLS: dict[Any, Callable[..., Any]] = {
+    Tensor: _around,
     tensor: _tensor,
     backward: _backward,
     grad: _grad,
     checkpoint: run_checkpoint,
 }
-"""Function → what a call of it records, given the recorder and the arguments."""
+"""Function or class → what a call of it records, given the recorder and the arguments."""

@@ -68,9 +68,7 @@ class Builder(SizeNodes):
     `position` and `label` are where in the program the nodes now being made come from.
     """
 
-    def __init__(
-        self, graph: Graph, sizes: Sizes, parent: Builder | None = None, region: Region | None = None
-    ) -> None:
+    def __init__(self, graph: Graph, sizes: Sizes, parent: Builder | None = None, region: Region | None = None) -> None:
         self.region = Region(None if parent is None else parent.region) if region is None else region
         self.region.graph = graph
         self.root = self.region
@@ -369,9 +367,20 @@ _INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, opera
 _OPERATORS = {
     TABLE[name]: getattr(operator, function)
     for name, function in {
-        "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "negative": "neg", "pow": "pow",
-        "matmul": "matmul", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
-        "equal": "eq", "not_equal": "ne", "getitem": "getitem",
+        "add": "add",
+        "subtract": "sub",
+        "multiply": "mul",
+        "divide": "truediv",
+        "negative": "neg",
+        "pow": "pow",
+        "matmul": "matmul",
+        "greater": "gt",
+        "greater_equal": "ge",
+        "less": "lt",
+        "less_equal": "le",
+        "equal": "eq",
+        "not_equal": "ne",
+        "getitem": "getitem",
     }.items()
 }
 
