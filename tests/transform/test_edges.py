@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import cmath
 import functools
+import gc
 import math
+import weakref
 from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
@@ -397,3 +399,34 @@ def test_a_write_through_a_view_of_a_view() -> None:
     m = np.arange(9.0).reshape(3, 3)
     same(weft.grad(function)(A, m), 2 * np.cos(2 * A) + 8 * A)
     same(weft.jvp(function, (A, m), (np.ones(3), None))[1], (2 * np.cos(2 * A) + 8 * A).sum())
+
+
+def test_no_grad_means_the_same_for_arrays_and_tensors() -> None:
+    def program(x: Any) -> Any:
+        with weft.no_grad():
+            y = x * x
+        return (y * x).sum()
+
+    np.testing.assert_array_equal(weft.grad(program)(np.array([1.0, 2.0])), [1.0, 4.0])
+    np.testing.assert_array_equal(weft.grad(program)(weft.tensor([1.0, 2.0])).numpy(), [1.0, 4.0])
+
+
+def test_a_default_is_no_argument() -> None:
+    def program(a: Any, b: Any, c: Any = 2.0) -> Any:
+        return a * b * c
+
+    assert weft.grad(program, argnums=-1)(3.0, 4.0) == 6.0
+    assert weft.compile(lambda a, b: weft.grad(program, argnums=-1)(a, b))(3.0, 4.0) == 6.0
+    assert weft.grad(program, argnums=2)(3.0, 4.0, 5.0) == 12.0
+    assert weft.vjp(program, 3.0, 4.0)[1](1.0) == (8.0, 6.0)
+    with pytest.raises(ValueError, match="argnums is 2, and the function is given 2 arguments"):
+        weft.grad(program, argnums=2)(3.0, 4.0)
+
+
+def test_what_was_captured_of_a_function_goes_with_it() -> None:
+    program = lambda x: x * x  # noqa: E731  # something to be forgotten
+    weft.vjp(program, 2.0)
+    gone = weakref.ref(program)
+    del program
+    gc.collect()
+    assert gone() is None

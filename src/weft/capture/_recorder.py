@@ -82,6 +82,7 @@ class Recorder(Running, Memory, Refusals):
         self.computed: dict[Node, tuple[Any, ...]] = {}  # node of a number of Python's → what it was computed from
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.no_grad = False  # whether the program is inside of `with weft.no_grad()`
+        self.deriving = 0  # how many functions it is inside of that are differentiated
         self.asked_identity = False  # whether the program asked if two arrays are one and the same
         self.tensors = False  # whether any value is a Tensor
         self.custom = False  # whether a function with a derivative rule of its own was called
@@ -272,7 +273,7 @@ class Recorder(Running, Memory, Refusals):
         node = self.create(target or op, args, kwargs, type_)
         if self.keeps_raising and (len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_)):
             node.meta["raises"] = True
-        if tensor and self.no_grad:
+        if self.no_grad and (tensor or self.deriving):
             from weft.capture._tensor_values import without_gradient
 
             node = without_gradient(self, node, type_)

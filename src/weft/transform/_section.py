@@ -48,6 +48,7 @@ class Section:
         self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
         self.given = [_traced(recorder, leaf) for leaf in self.given]
         self.region = region = recorder.enter()
+        recorder.deriving += 1
         try:
             self.places: list[Node | None] = []
             along = [None] * len(self.given) if axes is None else axes
@@ -64,6 +65,7 @@ class Section:
             self.leaves = [recorder.arg(leaf) for leaf in self.results]
             self._check_writes()
         finally:
+            recorder.deriving -= 1
             recorder.leave(region)
         self.graph: Graph = region.graph
         self.builder = Builder(self.graph, recorder.sizes, region=region)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable
+from types import FunctionType
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,16 +21,17 @@ Record = Callable[[Recorder, Any, tuple[Any, ...], dict[str, Any]], Any]
 class Transformed(CompiledFunction):
     """A function whose calls are recorded by `record`.
 
-    It has the parameters of the function it was made of, and gives their defaults as arguments unless told not to.
+    It has the parameters of the function it was made of. Where those have defaults, it takes any arguments: what is
+    not given is no argument, and `argnums=-1` means the last one that is.
     """
 
-    def __init__(self, function: Callable[..., Any], record: Record, name: str, defaults: bool = True) -> None:
+    def __init__(self, function: Callable[..., Any], record: Record, name: str) -> None:
         if not callable(function):
             raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")
         self._record = record
         self._function = function
         self.__name__ = self.__qualname__ = name  # unless the function has one
-        if not defaults or not _has_parameters(function):
+        if not _has_parameters(function):
             self.__signature__ = inspect.signature(lambda *args, **kwargs: None)
         super().__init__(function, "numpy", None)
 
@@ -52,25 +53,27 @@ class Transformed(CompiledFunction):
 
 
 def _has_parameters(function: Any) -> bool:
-    """Whether the parameters of a function are all that a call may give, and defaults may be given as well."""
+    """Whether a call gives all parameters of a function, and nothing else."""
     if isinstance(function, (np.ufunc, Op)):
         return False
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
-    return not any(parameter.default is np._NoValue for parameter in parameters)
+    return all(parameter.default is parameter.empty for parameter in parameters)
 
 
-_made: WeakKeyDictionary[Any, dict[Hashable, Transformed]] = WeakKeyDictionary()
+_MADE = "__weft_transformed__"  # an attribute of functions, which goes when they go
 
 
 def made_once(function: Any, key: Hashable, make: Callable[[], Transformed]) -> Transformed:
     """What `make` gives for a function, made at the first call with this key: it knows what it has captured."""
-    try:
-        known = _made.setdefault(function, {})
-    except TypeError:  # one that cannot be hashed, or referred to weakly
-        return make()
+    known = getattr(function, "__dict__", {}).get(_MADE)
+    if known is None:
+        known = {}
+        if isinstance(function, FunctionType):
+            setattr(function, _MADE, known)
     if key not in known:
         known[key] = make()
-    return known[key]
+    made: Transformed = known[key]
+    return made

@@ -40,7 +40,7 @@ def vmap(function: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    return Transformed(function, functools.partial(record_vmap, in_axes, out_axes), "vmap", defaults=False)
+    return Transformed(function, functools.partial(record_vmap, in_axes, out_axes), "vmap")
 
 
 def record_vmap(
