@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,7 @@ def test_lambdas_nobody_can_tell_apart() -> None:
 
 _TWO_LAMBDAS = """
 import linecache
+import math
 from weft.capture._convert import convert
 from weft.errors import CaptureError
 text, file = {text!r}, {file!r}
@@ -173,3 +175,10 @@ def test_private_names() -> None:
     assert [mangled(name, "_A") for name in ("__x", "__x__", "_x", "__x.y")] == ["_A__x", "__x__", "_x", "__x.y"]
     assert mangled("__x", "__") == "__x"
     assert mangled("__x", None) == "__x"
+
+
+def test_lambdas_on_one_line_that_call_functions_of_modules() -> None:
+    # Python compiles a call of an imported module's function otherwise than that of a method.
+    pair = [lambda x: math.sin(x) * x, lambda x: math.cos(x) * x]; nested = lambda x: (lambda y: math.exp(y) * x)(x)  # noqa: E702, E731  # fmt: skip
+    for function in (*pair, nested):
+        assert plain(function)(0.5) == function(0.5)

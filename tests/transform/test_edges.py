@@ -430,3 +430,12 @@ def test_what_was_captured_of_a_function_goes_with_it() -> None:
     del program
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("flat", [np.round, np.floor, np.sign, lambda x: x // 1], ids=["round", "floor", "sign", "//"])
+def test_a_gradient_that_is_zero_everywhere_says_why(flat: Any) -> None:
+    with pytest.warns(UserWarning, match=r"depends on x only through \w+, which is flat"):
+        np.testing.assert_array_equal(weft.grad(lambda x: flat(x).sum())(np.array([1.2, -0.7])), [0.0, 0.0])
+    with pytest.raises(NotDifferentiable, match="which is flat"):
+        weft.grad(lambda x: flat(x).sum(), strict=True)(np.array([1.2, -0.7]))
+    np.testing.assert_array_equal(weft.grad(lambda x: (x + flat(x)).sum())(np.array([1.2, -0.7])), [1.0, 1.0])

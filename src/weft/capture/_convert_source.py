@@ -106,10 +106,28 @@ def _indent(line: str) -> int:
 def _lambda(code: CodeType, lines: Sequence[str]) -> ast.Lambda | None:
     candidates = [node for node in _lambdas(code, lines) if _same_parameters(node, code)]
     if len(candidates) > 1:
-        candidates = [node for node in candidates if _same_code(node, code)]
+        candidates = _by_columns(candidates, code) or [node for node in candidates if _same_code(node, code)]
     if len(candidates) > 1:
         raise _missing(code, "several lambdas on its line compile to the same code and Python kept no columns")
     return candidates[0] if candidates else None
+
+
+def _by_columns(candidates: list[ast.Lambda], code: CodeType) -> list[ast.Lambda]:
+    """The lambda whose body has all the places that the code has; none where Python kept no columns."""
+    places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]
+    ends = [(line, column) for _, line, _, column in code.co_positions() if line and column is not None]
+    places, ends = [p for p in places if p[1]], [e for e in ends if e[1]]  # what begins a function is at column 0
+    if not places or not ends:
+        return []
+    first, last = min(places), max(ends)
+    found = [
+        node
+        for node in candidates
+        if (node.body.lineno, node.body.col_offset) <= first
+        and last <= (node.body.end_lineno or 0, node.body.end_col_offset or 0)
+    ]
+    # A lambda inside of another lies in the bodies of both: it is the inner one.
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))[-1:]
 
 
 def _lambdas(code: CodeType, lines: Sequence[str]) -> list[ast.Lambda]:

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from weft.capture._sizes import rename
 from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.graph._looping import trip_count
@@ -257,7 +258,11 @@ class _Loop:
         for j in self.added:
             operand = self.operands[j]
             found = pull.take(operand)
-            sums.append(pull.builder.zeros(operand.meta["type"]) if found is None else found)
+            if found is None:
+                found = pull.builder.zeros(operand.meta["type"])
+                if isinstance(found, Value):
+                    rename(found.node, f"d_{operand.name}")
+            sums.append(found)
         init = (*([] if tape is None else [tape]), *self.starts, *sums)
         kwargs = {} if step == 1 and isinstance(step, int) else {"step": step}
         args = (lower, upper, self.backward.builder.graph, init, *self.back_operands)
