@@ -34,40 +34,18 @@ if _TYPE_CHECKING:
     from weft.capture._explain import explain
     from weft.capture._script import script
     from weft.capture._trace import trace
-    from weft.transform._custom import custom_jvp, custom_vjp
-    from weft.transform._gradient import grad, value_and_grad
-    from weft.transform._jacobian import hessian, jacfwd, jacrev
-    from weft.transform._jvp import hvp, jvp
-    from weft.transform._partition_joint import joint_graph
-    from weft.transform._vjp import linearize, vjp
-    from weft.transform._vmap import vmap
+    from weft.transform import *
 else:
     # What not every program needs is imported when it is asked for.
-    _LATER = {
-        "compile": "capture._compile",
-        "explain": "capture._explain",
-        "script": "capture._script",
-        "trace": "capture._trace",
-        "grad": "transform._gradient",
-        "value_and_grad": "transform._gradient",
-        "jacfwd": "transform._jacobian",
-        "jacrev": "transform._jacobian",
-        "hessian": "transform._jacobian",
-        "custom_jvp": "transform._custom",
-        "custom_vjp": "transform._custom",
-        "vmap": "transform._vmap",
-        "linearize": "transform._vjp",
-        "vjp": "transform._vjp",
-        "jvp": "transform._jvp",
-        "hvp": "transform._jvp",
-        "joint_graph": "transform._partition_joint",  # weft.partition is NumPy's, and splits joint graphs as well
-    }
+    _LATER = {name: f"weft.capture._{name}" for name in ("compile", "explain", "script", "trace")}
+    _DERIVED = "grad value_and_grad vjp jvp linearize hvp jacfwd jacrev hessian vmap custom_vjp custom_jvp joint_graph"
+    _LATER |= dict.fromkeys(_DERIVED.split(), "weft.transform")
 
     def __getattr__(name: str) -> object:
         if name in ("data", "optim", "passes"):
             return _importlib.import_module(f"weft.{name}")
         if name in _LATER:
-            found = getattr(_importlib.import_module(f"weft.{_LATER[name]}"), name)
+            found = getattr(_importlib.import_module(_LATER[name]), name)
             globals()[name] = found
             return found
         raise AttributeError(f"module 'weft' has no attribute {name!r}")

@@ -1,5 +1,7 @@
 """Cases of `ops/manipulation.py`: movement has the reference's values and dtype, whatever the dtype."""
 
+from typing import Any
+
 import numpy as np
 from cases import case, integers, normal
 
@@ -80,6 +82,27 @@ case("broadcast_to", normal(3), (2, 3), ref=np.broadcast_to)
 case("broadcast_to", normal(2, 1), (4, 2, 3), ref=np.broadcast_to)
 case("broadcast_to", normal(), (2,), ref=np.broadcast_to)
 case("broadcast_to", normal(), 2, ref=np.broadcast_to)
+
+
+def _summed(x: Any, shape: Any) -> Any:
+    """By the definition: each element is added to the one that broadcasting takes for it."""
+    total = np.zeros(shape, x.dtype)
+    places = np.broadcast_to(np.arange(total.size).reshape(total.shape), x.shape)
+    np.add.at(total.reshape(-1), places.reshape(-1), x.reshape(-1))
+    return total[()]
+
+
+for x, shape in (
+    ((4, 2, 3), (2, 3)),
+    ((4, 2, 3), (2, 1)),
+    ((4, 2, 3), (1, 1, 3)),
+    ((3,), ()),
+    ((3,), 1),
+    ((2, 3), (2, 3)),
+    ((0, 3), (3,)),
+    ((), ()),
+):
+    case("sum_to", normal(*x), shape, ref=_summed)
 case("broadcast_to", normal(), (), ref=np.broadcast_to)
 case("broadcast_to", normal(1, 3), (0, 3), ref=np.broadcast_to)
 case("broadcast_to", normal(3, dtype=complex), (2, 3), ref=np.broadcast_to)

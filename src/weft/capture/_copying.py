@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._outside import made_in
 from weft.capture._values import Traced
@@ -51,7 +52,8 @@ def _shallow(recorder: Recorder, value: Any, function: Any) -> Any:
         value = recorder.constant(value)
     if isinstance(value, Traced):
         return function(value)
-    if hasattr(value, "__dict__") and not callable(value) and not made_in(recorder, value):
+    copies = hasattr(value, "__dict__") and (isinstance(value, Module) or not callable(value))
+    if copies and not made_in(recorder, value):
         recorder.refuse(
             f"copy.{function.__name__} of a {type(value).__name__} that the program did not make itself: "
             "it would be copied once, when the program is captured",

@@ -17,6 +17,7 @@ from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._captured import Captured
 from weft.capture._opaque import Opaque, is_traceable
+from weft.capture._parts import tree_fits
 from weft.capture._reads import snapshot, snapshot_value, unchanged
 from weft.capture._step_guards import step_guards
 from weft.graph import Node
@@ -254,6 +255,10 @@ class Guards:
                 text, was = f"getattr({text}, '__func__', MISS)", ("same", was[1])
             # That functions and classes are the program's own ones goes without saying.
             self._unchanged(text, was, label, snapshot_value(was), basic=called)
+        if reads.modules.known:
+            test = f"{self.bound(tree_fits, 'fits')}({self.bound(reads.modules, 'modules')})"
+            told = ("a module has other parts, hooks or another forward",)
+            self.require(test, "modules have the same parts and hooks", told=told)
 
     def _unchanged(self, text: str, was: Any, label: str, value: Any, basic: bool = False) -> None:
         """A value is as its snapshot says; told without a call where that is as good."""

@@ -298,8 +298,8 @@ class Hooks(PlainHooks):
     def assign(self, name: str, value: Any) -> Any:
         if isinstance(value, Traced):
             self.recorder.name(value, name)
-        elif type(value) in (list, dict, set) and id(value) not in self.recorder.reads.outside:
-            self.recorder.made(value)
+        elif type(value) in (list, dict, set, tuple):
+            self.recorder.reads.made(value)
         elif isinstance(value, (np.ndarray, Tensor)):
             return self.recorder.met(value)
         return value
@@ -389,6 +389,7 @@ class Hooks(PlainHooks):
             self.recorder.change_place(target, key, f"[{key!r}]")
         else:
             self._change(target, "[...] = ...")
+        self.recorder.reads.made(value)
         target[key] = value
 
     def update_item(self, target: Any, key: Any, op: str, by: Any) -> None:
@@ -478,6 +479,7 @@ class Hooks(PlainHooks):
             if grown is not None:
                 return getattr(grown, function.__name__)(*args, **kwargs)
             self._change(owner, f".{function.__name__}()")
+            self.recorder.reads.made(args)
             if function.__name__ == "sort" and not args:
                 owner[:] = ordered(self.recorder, owner, **kwargs)
                 return None

@@ -147,7 +147,9 @@ class Memory:
             other = self.numpy.function(np.asarray, (other,), {})
         type_ = self.inferred(op, (array.spec, self.abstract(other)))
         self.check_cast(function, array, other)
-        self.store(array, self.fitted(self.create(function, (array, other), {}, type_), type_, array))
+        node = self.create(function, (array, other), {}, type_)
+        self.bind_sizes(node, type_)
+        self.store(array, self.fitted(node, type_, array))
         return array
 
     def fitted(self: Any, node: Node, type_: Spec, array: Array) -> Node:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._outside import refuse_iterator
+from weft.capture._parts import Tree, refuse_changes
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -39,6 +41,7 @@ class OuterReads:
         self.called: dict[int, str] = {}  # by id, the name under which the program read an array first
         self.outside: dict[int, Any] = {}  # by id, lists, dicts and sets that the program did not make
         self.classes: set[type] = set()  # of objects that the program met
+        self.modules = Tree()
         self.supers: dict[Any, Any] = {}  # what `super()` stands for in methods of the program
 
     def name(self, space: Any, name: str, value: Any) -> Any:
@@ -55,11 +58,15 @@ class OuterReads:
             return self.recorder.training.modes[id(owner)][1]
         if isinstance(owner, Tensor) and name in ("grad", "data", "requires_grad"):
             return getattr(self.recorder.constant(owner), name)
+        self.recorder.training.check_read(owner, name)
         computed = getattr(type(owner), name, None)
         if isinstance(computed, property) and _is_own(computed.fget):
             self._note(type(owner), name, computed)
             return self.recorder.run(computed.fget, (owner,), {})
         value = getattr(owner, name)
+        if isinstance(owner, Module):
+            self.module(owner)
+        refuse_changes(self.recorder, value)
         if isinstance(owner, super) or self._made(owner):
             self._of_class(owner, name)
         elif not isinstance(owner, types.ModuleType) or _is_own(owner):
@@ -127,11 +134,25 @@ class OuterReads:
         """Note the containers in a value: to have them in a variable is not to have made them."""
         if type(value) not in self.classes and _is_own(type(value)):
             self._special(type(value))
+        if isinstance(value, Module):
+            self.module(value)
         if not isinstance(value, (list, tuple, dict, set)) or id(value) in self.outside or self._made(value):
             return
         self.outside[id(value)] = value
         for part in value.values() if isinstance(value, dict) else value:
             self.from_outside(part)
+
+    def made(self, value: Any) -> None:
+        """Note the containers in a value as made where the program is now, but those from outside or made before."""
+        kind = type(value)
+        if kind in (list, dict, set):
+            if id(value) in self.outside or self._made(value):
+                return
+            self.recorder.made(value)
+        elif kind is not tuple:
+            return
+        for part in value.values() if kind is dict else value:
+            self.made(part)
 
     def _made(self, owner: Any) -> bool:
         region: Any = self.recorder.region
@@ -147,6 +168,11 @@ class OuterReads:
             return self.recorder.constant(value)
         refuse_iterator(self.recorder, value)
         return value
+
+    def module(self, module: Module) -> None:
+        """A module that the program reads or calls."""
+        if not self._made(module):
+            self.modules.meet(module)
 
 
 def _is_own(value: Any) -> bool:

@@ -123,10 +123,8 @@ class Running(SizeNodes):
         )
 
     def run_function(self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if is_wrapped(function):
+        if is_wrapped(function) or function in _SEEDING:
             return self.wrapped(function, args, kwargs)  # also where nothing traced is given: each call runs it anew
-        if function in _SEEDING:
-            return self.wrapped(function, args, kwargs)
         if function is isolated:
             self.refuse(
                 "weft.random.isolated would take effect when the program is captured, not when it runs",
@@ -339,6 +337,7 @@ class Running(SizeNodes):
 
     def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
         self.change_place(target, name, f".{name}")
+        self.reads.made(value)
         setattr(target, name, value)
 
     def change_place(self: Any, target: Any, key: Any, label: str) -> None:

@@ -101,17 +101,21 @@ def settle(graph: Graph, arrays: bool) -> None:
             graph.erase_node(node)  # guards have their own way to what decided something
     effects = [node for node in graph.nodes if node.op == "call_function" and node.target in _KEEPING]
     copied: dict[Node, Node] = {}
+    gradients: set[Node] = set()  # what is the gradient of a Tensor, and so not that of another
     for node in effects:
         place = _KEEPING[node.target]
         value = node.args[place] if len(node.args) > place else None
-        if not isinstance(value, Node) or isinstance(value.meta.get("type"), type) or gives_own(value):
+        if not isinstance(value, Node) or isinstance(value.meta.get("type"), type):
             continue
-        if value not in copied:
+        kept = copied.get(value, value)
+        if not gives_own(kept) or kept in gradients:
             with graph.inserting_before(effects[0]):
-                copied[value] = made = graph.call_function(np.array if arrays else TABLE["copy"], (value,))
-            made.meta["type"] = value.meta.get("type")
+                copied[value] = kept = graph.call_function(np.array if arrays else TABLE["copy"], (value,))
+            kept.meta["type"] = value.meta.get("type")
+        if node.target is set_grad:
+            gradients.add(kept)
         args = list(node.args)
-        args[place] = copied[value]
+        args[place] = kept
         node.args = tuple(args)
 
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from weft.capture._region import Buffer
 
 
+_AFTER = "read it outside of the captured function; or before that step, where a new value is a new graph"
+
+
 class Grad:
     """The gradient of one leaf in the course of a step: None, or a traced Tensor."""
 
@@ -63,6 +66,7 @@ class Training:
         self.objects: dict[int, Node] = {}  # by id, optimisers and schedules
         self.modes: dict[int, tuple[Any, bool]] = {}  # by id, modules that the program sets to training or evaluation
         self.holders: dict[int, Holder] = {}
+        self.advanced: set[int] = set()  # ids of schedules that have made a step, and of their optimisers
         self._known: dict[int, tuple[Tensor, Buffer]] | None = None
         self._owners: dict[Buffer, Tensor] = {}
         self._seen = 0  # of the arrays from outside
@@ -349,6 +353,18 @@ class Training:
         """`schedule.step(*args)`: it runs when the graph does."""
         self.begin("a schedule's step")
         self.recorder.create(advance, (self.held(schedule, "schedule"), *args), kwargs, None)
+        self.advanced |= {id(schedule), id(getattr(schedule, "optimizer", schedule))}
+
+    def check_read(self, owner: Any, name: str) -> None:
+        """Refuse to read from a schedule or an optimiser what the step has changed: it is known when the graph runs."""
+        stepped = self.optimizers.get(id(owner))
+        changed = stepped is not None and bool(stepped.states) and name == "state"
+        if id(owner) in self.advanced:
+            is_schedule = hasattr(type(owner), "__weft_effects__")
+            changed = name not in ("step", "optimizer") if is_schedule else name in ("param_groups", "state")
+        if changed:
+            after = "the schedule" if id(owner) in self.advanced else "the optimiser"
+            self.recorder.refuse(f".{name} of a {type(owner).__name__}, read after {after} made a step", help=_AFTER)
 
     def set_mode(self, module: Any, mode: bool) -> bool:
         """`module.train(mode)`: when the graph runs; False where it is to happen at once."""

@@ -35,6 +35,7 @@ class Optimizer:
     """
 
     _buffers: frozenset[str] = frozenset()  # state that has its parameter's shape
+    __weft_outside__ = frozenset({"state_dict", "load_state_dict", "add_param_group"})  # not in captured programs
     _remembers: frozenset[str] | None = None  # every name a state may hold; None where anything may stand there
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:

@@ -295,6 +295,8 @@ class Batch:
         if isinstance(found, Value) and value.node.graph is not self.builder.graph:
             value = Value(self.builder, self.builder.argument(value), value.type)
         wanted = type_.shape if isinstance(type_, Spec) else ()
+        if len(value.shape) == 1 + len(wanted):
+            wanted = tuple(map(self._met, wanted, value.shape[1:]))
         if type_ is not None and not same_shape(value.shape, (self.size, *wanted)):
             if not _may_be(value.shape, (self.size, *wanted)):
                 raise AssertionError(f"{name}: batched to {value.shape}, examples have {wanted}, there are {self.size}")
@@ -342,10 +344,18 @@ class Batch:
             return False
         return atom.source[1] not in self.known and atom.source[1].graph not in self.builder.around()
 
+    def _met(self, dim: Any, now: Any) -> Any:
+        """A size of a result: one that the node itself brings, as `x[mask]` does, is the size that the result has."""
+        if not isinstance(dim, Dim) or dim.atom is None or not self._is_gone(dim.atom):
+            return dim
+        return self.atoms.setdefault(dim.atom, now)
+
     def _leaf(self, atom: Any) -> Any:
         found = self.atoms.get(atom)
         if found is None:
-            found = self.atoms[atom] = self._moved(atom)
+            found = self._moved(atom)
+            if not self._is_gone(atom):
+                self.atoms[atom] = found
         return found
 
     def _moved(self, atom: Any) -> Any:

@@ -11,7 +11,6 @@ from weft.graph import Node
 from weft.transform._activity import activity, any_active, continuous
 from weft.transform._calls import op_call, where_of
 
-
 _FLAT = frozenset({"around", "fix", "heaviside"})  # composites of ops that are flat
 
 

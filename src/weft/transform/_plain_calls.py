@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.capture._python_calls import added
 from weft.graph import Node
 from weft.ops._op import TABLE
 from weft.transform._builder import Builder
@@ -66,16 +67,23 @@ def _logarithm(call: Call, value: Any, base: Any) -> Any:
 
 
 def _distance(call: Call, one: Any, other: Any) -> Any:
+    if hasattr(one, "dtype") and hasattr(other, "dtype"):
+        return call("vector_norm", call("subtract", one, other))
     apart = [call("subtract", x, y) for x, y in zip(one, other, strict=True)]
     return _length(call, *apart)
 
 
 def _product(call: Call, values: Any) -> Any:
+    if hasattr(values, "dtype"):
+        return call("prod", values)
     return reduce(lambda x, y: call("multiply", x, y), values)
 
 
-def _sum(call: Call, values: Any) -> Any:
-    return reduce(lambda x, y: call("add", x, y), values)
+def _sum(call: Call, values: Any, start: Any = None) -> Any:
+    if hasattr(values, "dtype"):
+        total = call("sum", values)
+        return total if start is None else call("add", total, start)
+    return reduce(lambda x, y: call("add", x, y), values if start is None else (start, *values))
 
 
 def _remainder(call: Call, value: Any, divisor: Any) -> Any:
@@ -93,6 +101,8 @@ _SAID: dict[Any, Callable[..., Any]] = {
     complex: _complex,
     complex.conjugate: lambda call, value: call("conj", value),
     float.conjugate: lambda call, value: call("multiply", value, 1.0),
+    sum: _sum,
+    added: _sum,
     round: _rounded,
     math.log: _logarithm,
     math.hypot: _length,

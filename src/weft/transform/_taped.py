@@ -5,7 +5,6 @@ Where a gradient is to be differentiated again, forward and backward run on Tens
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +21,6 @@ from weft.capture._numpy_targets import call_numpy
 from weft.capture._opaque import Opaque
 from weft.errors import NotDifferentiable
 from weft.graph import Graph, GraphModule, Node
-from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.ops import Spec
 from weft.passes import PassManager
 from weft.transform._activity import activity
@@ -33,6 +31,8 @@ from weft.transform._joint import cut, joint_of
 from weft.transform._split import Retyped, copy_nodes
 
 Run = Callable[..., Any]
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def taped(captured: Captured) -> Taped | None:
@@ -120,8 +120,7 @@ class Taped:
         active = activity(copy.graph.nodes, dict.fromkeys(wanted, True))
         varied = [leaf if _varies(leaf, active) else None for leaf in copy.results]
         self.are_tensors = [is_tensor(leaf) for leaf in captured.recorder.result[0]]
-        surely = [each and _is_array(leaf) for leaf, each in zip(varied, self.are_tensors, strict=True)]
-        if any(leaf is not None and not each for leaf, each in zip(varied, surely, strict=True)):
+        if any(leaf is not None and not each for leaf, each in zip(varied, self.are_tensors, strict=True)):
             raise NotDifferentiable("a result that is a Tensor on some paths only")
         joint = joint_of(copy, varied, active, wanted)  # type: ignore[arg-type]  # it has a graph and its builder
         self.slots = [None if seed is None else k for k, seed in zip(_count(joint.seeds), joint.seeds, strict=True)]
@@ -161,7 +160,7 @@ class Taped:
         return self.tree.unflatten(leaves)
 
     def _leaf(self, value: Any, slot: int | None, step: GraphStep, made: bool, inputs: Sequence[Any]) -> Any:
-        if not made:
+        if not made or type(value) in _NUMBERS:  # a number that a loop of no turns, or a branch, has left as it was
             return value
         if slot is None:
             return Tensor(value)
@@ -169,29 +168,6 @@ class Taped:
             value = value.view()
             value.flags.writeable = False  # an argument that was written would not know
         return from_step(value, step, slot)
-
-
-def _is_array(leaf: Any) -> bool:
-    """Whether a value is no number of Python's on any path: one that a loop starts from may be what it ends with."""
-    if not isinstance(leaf, Node) or not isinstance(leaf.meta.get("type"), Spec):
-        return False
-    if leaf.target is not operator.getitem or not isinstance(leaf.args[0], Node):
-        return True
-    node, k = leaf.args
-    if node.target in (fori_loop, while_loop):
-        return _is_array(node.args[3 if node.target is fori_loop else 2][k])
-    if node.target not in (cond, switch):
-        return True
-    return all(_from_branch(node, body, k) for body in node.bodies)
-
-
-def _from_branch(node: Node, body: Graph, k: int) -> bool:
-    results = body.output_node().args[0]
-    if not isinstance(results, (tuple, list)):  # it only raises
-        return True
-    places = body.find_nodes(op="placeholder")
-    found = results[k]
-    return _is_array(node.args[len(node.args) - len(places) + places.index(found)] if found in places else found)
 
 
 def _varies(leaf: Any, active: dict[Node, Any]) -> bool:
