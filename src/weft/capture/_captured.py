@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import sys
 import types
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft import _where, pytree
+from weft._collector import paused_collector
 from weft._module import Module
 from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
@@ -69,7 +69,13 @@ def bound_keywords(function: Any) -> dict[str, Any]:
     return {**bound_keywords(function.func), **function.keywords} if isinstance(function, functools.partial) else {}
 
 
-def capture(
+def capture(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **how: Any) -> Captured:
+    """Run a function on traced values and keep the graph of what it does: see `_capture`."""
+    with paused_collector():
+        return _capture(function, args, kwargs, **how)
+
+
+def _capture(
     function: Any,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -112,8 +118,6 @@ def capture(
     call_args, call_kwargs = made.call()
     for value in (*call_args, *call_kwargs.values()):
         recorder.reads.from_outside(value)
-    collecting = gc.isenabled()
-    gc.disable()
     token = current_recorder.set(recorder)
     try:
         result = recorder.run(plain, tuple(call_args), call_kwargs)
@@ -124,8 +128,6 @@ def capture(
         recorder.root.graph.output(recorder.root.failed)
     finally:
         current_recorder.reset(token)
-        if collecting:
-            gc.enable()
     graph = recorder.root.graph
     graph.signature = made.inputs(bound_count or 0)
     decided = _decided(recorder)

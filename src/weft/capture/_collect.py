@@ -48,6 +48,7 @@ def collect(
             recorder.bind(append_if)(kept, item, element, found)
         elif kept:
             found.append(element(item))
+    recorder.reads.made(tuple(found))
     if kind in _BY_HASH:
         return _by_hash(recorder, kind, found)
     return iter(found) if kind == "generator" else found

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from weft._collector import paused_collector
 from weft._where import warn_user
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
@@ -85,6 +86,8 @@ class Entry:
 
 class CompiledFunction:
     """A function and the graphs it was captured as. It is called as the function is."""
+
+    _keeps_raising = True  # whether what may raise stays where nothing reads it, as the plain call would raise
 
     def __init__(self, function: Callable[..., Any], backend: str, dynamic: bool | None) -> None:
         functools.update_wrapper(self, function, updated=())
@@ -184,7 +187,8 @@ class CompiledFunction:
         if any(condition.plain for condition in failing):
             return None, None
         try:
-            entry = self._capture(args, kwargs)
+            with paused_collector():
+                entry = self._capture(args, kwargs)
         except TraceError:
             raise
         except Exception as error:  # the plain call tells whether it is the program's own
@@ -211,7 +215,7 @@ class CompiledFunction:
         met: list[Exception] = []
         for dynamic in ladder:
             try:
-                how: dict[str, Any] = {"dynamic": dynamic, "numbers": dynamic, "keeps_raising": True}
+                how: dict[str, Any] = {"dynamic": dynamic, "numbers": dynamic, "keeps_raising": self._keeps_raising}
                 captured = capture(self._plain, tuple(args), kwargs, branches=True, **how)
                 entry = Entry(captured, not dynamic)
                 if may_differ(entry.graph) and repeatable(entry.graph):

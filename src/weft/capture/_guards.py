@@ -196,17 +196,22 @@ class Guards:
         atoms = {atom: None for dim in dims if isinstance(dim, Dim) for atom in dim.atoms()}
         parts = []
         for atom in atoms:
-            kind, node, *axis = atom.source
+            kind, node, *axis = self._source(atom)
             text = self._expression(node) if kind == "node" else f"{self.names[node]}.shape[{axis[0]}]"
             parts.append(f"f'{atom.name} is {{{text}}}, was {atom.hint}'")
         return f"', '.join([{', '.join(parts)}])"
+
+    def _source(self, atom: Any) -> tuple[Any, ...]:
+        """Where a size is found; one of a copy's inputs is one of the graph's own."""
+        kind, node, *axis = atom.source
+        return (kind, self.captured.recorder.copied_inputs.get(node, node), *axis)
 
     def _dim(self, dim: Any) -> str | None:
         if not isinstance(dim, Dim):
             return str(dim)
         names = {}
         for atom in dim.atoms():
-            kind, node, *axis = atom.source
+            kind, node, *axis = self._source(atom)
             text = self.names.get(node)
             if text is None:
                 if kind != "node" or atom.hint is None:
@@ -227,6 +232,7 @@ class Guards:
     def _expression(self, node: Any) -> str:
         if not isinstance(node, Node):
             return self.bound(node, "constant")
+        node = self.captured.recorder.copied_inputs.get(node, node)
         if node in self.names:
             return self.names[node]
         lifted = self.captured.recorder.root.lifted.get(node)

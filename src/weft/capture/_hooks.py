@@ -18,7 +18,7 @@ from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._cells import in_expression
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items
-from weft.capture._lookups import merge
+from weft.capture._lookups import merge, read_whole, whole
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._opaque import Opaque
@@ -67,7 +67,7 @@ class Hooks(PlainHooks):
         return WhileLoop(self.recorder, self.sites[site], values)
 
     def for_(self, site: int, iterable: Any, values: tuple[Any, ...]) -> Any:
-        return ForLoop(self.recorder, self.sites[site], iterable, values)
+        return ForLoop(self.recorder, self.sites[site], whole(self.recorder, iterable), values)
 
     def _no_yield(self, site: Site) -> None:
         if site.has_yield:
@@ -79,7 +79,7 @@ class Hooks(PlainHooks):
     def _tested(self, value: Any) -> Any:
         """What a test of a value goes by: of a list of the running graph, whether it has elements."""
         grown = self.recorder.lists.get(value)
-        return value if grown is None else grown.filled
+        return whole(self.recorder, value) if grown is None else grown.filled
 
     def truth(self, site: int, value: Any) -> bool:
         value = self._tested(value)
@@ -204,7 +204,7 @@ class Hooks(PlainHooks):
     ) -> Any:
         from weft.capture._collect import collect
 
-        return collect(self.recorder, kind, iterable, element, condition)
+        return collect(self.recorder, kind, whole(self.recorder, iterable), element, condition)
 
     # Statements that end or test
 
@@ -240,7 +240,7 @@ class Hooks(PlainHooks):
         return captured_context(self, manager)
 
     def merged(self, *parts: Any) -> Any:
-        if not any(isinstance(part, Opaque) for part in parts):
+        if not any(isinstance(whole(self.recorder, part), Opaque) for part in parts):
             return super().merged(*parts)
         return self.recorder.opaque(merge, parts, {})
 
@@ -298,10 +298,10 @@ class Hooks(PlainHooks):
     def assign(self, name: str, value: Any) -> Any:
         if isinstance(value, Traced):
             self.recorder.name(value, name)
-        elif type(value) in (list, dict, set, tuple):
-            self.recorder.reads.made(value)
         elif isinstance(value, (np.ndarray, Tensor)):
             return self.recorder.met(value)
+        else:
+            self.recorder.reads.made(value)
         return value
 
     def assign_nonlocal(self, name: str, value: Any) -> Any:
@@ -473,13 +473,14 @@ class Hooks(PlainHooks):
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         owner: Any = getattr(function, "__self__", None)
         changing = _CHANGING.get(type(owner))
+        read_whole(self.recorder, function, owner, args)
+        self.recorder.reads.made((*args, *kwargs.values()))
         if changing is not None and function.__name__ in changing:
             grown = self._grown(owner)
             grown = self._held(owner, (args, kwargs)) if grown is None else grown
             if grown is not None:
                 return getattr(grown, function.__name__)(*args, **kwargs)
             self._change(owner, f".{function.__name__}()")
-            self.recorder.reads.made(args)
             if function.__name__ == "sort" and not args:
                 owner[:] = ordered(self.recorder, owner, **kwargs)
                 return None

@@ -21,40 +21,44 @@ _CHANGING = frozenset(
 )
 
 
-def parts(module: Module) -> tuple[Any, ...]:
-    """What tells whether a module is made of the same parts, has the same hooks, and the same `forward` of its own."""
-    children, held = module._modules, module._parameters
-    return (
-        *(*children, *map(id, children.values())),
-        *(*held, *map(id, held.values())),
-        *(*module._forward_hooks, *module._forward_pre_hooks),
-        id(module.__dict__.get("forward")),
-    )
-
-
 class Tree:
     """The modules that a program met, and all inside of them."""
 
     def __init__(self) -> None:
-        self.seen: dict[int, Module] = {}
         self.kept: list[Any] = []  # whose ids are remembered
-        self.known: list[tuple[Module, tuple[Any, ...]]] = []
+        self.seen: set[int] = set()
+        self.known: list[tuple[Any, ...]] = []  # the dict of each module, and what was in it
 
     def meet(self, module: Module) -> None:
         """Remember what a module, and each inside of it, is made of."""
         waiting = [module]
         while waiting:
             one = waiting.pop()
-            if id(one) not in self.seen:
-                self.seen[id(one)] = one
-                self.known.append((one, parts(one)))
-                self.kept += [*one._modules.values(), *one._parameters.values(), one.__dict__.get("forward")]
-                waiting += [child for child in one._modules.values() if child is not None]
+            if id(one) in self.seen or "_modules" not in one.__dict__:  # one that is not made yet has no parts
+                continue
+            self.seen.add(id(one))
+            own = one.__dict__
+            modules, parameters, forward = own["_modules"], own["_parameters"], own.get("forward")
+            self.kept += [one, *modules.values(), *parameters.values()]
+            parts = ([*modules], [*map(id, modules.values())], [*parameters], [*map(id, parameters.values())])
+            self.known.append((own, *parts, [*own["_forward_hooks"], *own["_forward_pre_hooks"]], forward))
+            waiting += [child for child in modules.values() if child is not None]
 
 
 def tree_fits(tree: Tree) -> bool:
-    """Whether all modules are made of what they were."""
-    return all(parts(module) == was for module, was in tree.known)
+    """Whether all modules have the parts, the hooks and the `forward` of their own that they had."""
+    for own, names, children, named, held, hooks, forward in tree.known:
+        modules, parameters = own["_modules"], own["_parameters"]
+        if (modules or children) and ([*map(id, modules.values())] != children or [*modules] != names):
+            return False
+        if (parameters or held) and ([*map(id, parameters.values())] != held or [*parameters] != named):
+            return False
+        first, last = own["_forward_hooks"], own["_forward_pre_hooks"]
+        if (first or last or hooks) and [*first, *last] != hooks:
+            return False
+        if own.get("forward") is not forward:
+            return False
+    return True
 
 
 def refuse_changes(recorder: Any, function: Any) -> None:

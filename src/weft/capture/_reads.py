@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import array
 import collections
+import dataclasses
 import sys
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,9 +152,18 @@ class OuterReads:
                 return
             self.recorder.made(value)
         elif kind is not tuple:
+            if isinstance(value, Iterator) and not self._made(value):
+                self.recorder.made(value)
             return
         for part in value.values() if kind is dict else value:
             self.made(part)
+
+    def made_object(self, value: Any) -> None:
+        """Note an object as made by the program, and of a dataclass what its fields hold: lists made for it."""
+        self.recorder.made(value)
+        if dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                self.made(getattr(value, field.name, None))
 
     def _made(self, owner: Any) -> bool:
         region: Any = self.recorder.region
@@ -231,7 +242,12 @@ def unchanged(value: Any, was: Any) -> bool:
     if kind == "dict":
         same = isinstance(value, _MAPPINGS) and len(value) == len(was[1])
         return same and all(
-            key == before and unchanged(part, held)
+            _same_key(key, before) and unchanged(part, held)
             for (key, part), (before, held) in zip(value.items(), was[1], strict=True)
         )
     return bool(snapshot(value) == was)
+
+
+def _same_key(key: Any, before: Any) -> bool:
+    """Whether a key of a dict is the one that was there; Tensors, such as parameters, compare by element."""
+    return key is before or (not isinstance(before, (Tensor, np.ndarray)) and bool(key == before))

@@ -286,7 +286,7 @@ class Running(SizeNodes):
         plain = plain and init.__code__.co_filename != "<string>"  # as that of a dataclass, made by exec
         if not plain or type(cls) is not type:
             made = cls(*args, **kwargs)
-            self.made(made)
+            self.reads.made_object(made)
             return made
         made = cls.__new__(cls)
         self.made(made)

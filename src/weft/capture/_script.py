@@ -17,7 +17,6 @@ Nothing is known of the arguments, so nodes have no types, and writes stay what 
 from __future__ import annotations
 
 import functools
-import gc
 import inspect
 import sys
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._collector import paused_collector
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._branch import PathEnded
@@ -84,13 +84,8 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with paused_collector():
         _run(recorder, plain, held, bound_keywords(function))
-    finally:
-        if collecting:
-            gc.enable()
     graph = recorder.root.graph
     graph.eliminate_dead_code()
     made = as_module(function, graph)

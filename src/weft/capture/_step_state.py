@@ -80,7 +80,13 @@ class Stepped:
 
     def finish(self) -> None:
         """Append what the optimiser remembers of this step."""
+        known = self.training.buffers()
         for state in self.states.values():
+            if any(id(value) in known for value in self.optimizer.state.get(state.parameter, {}).values()):
+                self.recorder.refuse(
+                    f"the state of {type(self.optimizer).__name__}, read or written in the step that changes it",
+                    help="read it outside of the captured function",
+                )
             state.finish()
 
 

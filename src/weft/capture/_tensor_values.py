@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 
+_OF_LEAVES = {
+    "requires_grad_": "weft.grad(f)(x) gives the gradient with respect to what the program computes",
+    "register_hook": "a weft.custom_vjp changes a gradient on its way",
+    "retain_grad": "weft.autograd.grad(loss, [x]) gives the gradient",
+}
+
+
 class TensorArray(Array, Methods):  # type: ignore[override]  # a traced dtype cannot be set
     """A traced Tensor. What is computed from it is a Tensor too, whatever its shape."""
 
@@ -31,6 +38,8 @@ class TensorArray(Array, Methods):  # type: ignore[override]  # a traced dtype c
             self.recorder.refuse(
                 f".{name} of a traced Tensor: it is known only when the graph runs", help="use it outside the function"
             )
+        if name in _OF_LEAVES:  # no refusal: the program can run as plain Python
+            raise AttributeError(f"{name} of a Tensor is not captured; {_OF_LEAVES[name]}", name=name, obj=self)
         if name.endswith("_") and not name.startswith("_"):
             writing = in_place(self, name)
             if writing is not None:

@@ -19,7 +19,7 @@ def in_place(array: Any, name: str) -> Callable[..., Any] | None:
     own = _WRITING.get(name)
     if own is not None:
         return lambda *args, **kwargs: own(array, *args, **kwargs)
-    if name[:-1] not in _inplace._METHODS:
+    if name[:-1] not in _inplace._METHODS and name not in _OF_OPS:
         return None
     return lambda *args, **kwargs: written(array, getattr(array, name[:-1])(*args, **kwargs))
 
@@ -65,6 +65,7 @@ def _fill(array: Any, value: Any) -> Any:
     return array
 
 
+_OF_OPS = frozenset({"addmm_", "addmv_", "addr_", "atan2_", "baddbmm_", "copysign_", "fmod_", "lerp_", "logit_"})
 _WRITING: dict[str, Callable[..., Any]] = {
     "add_": _add,
     "sub_": _sub,

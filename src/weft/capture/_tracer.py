@@ -15,7 +15,6 @@ arguments. So any number of threads trace at the same time.
 
 from __future__ import annotations
 
-import gc
 import inspect
 import itertools
 import math
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from weft import _where
+from weft._collector import paused_collector
 from weft._module import Module
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
@@ -82,14 +82,12 @@ class Tracer(TracerBase):
         function = self._start(root)
         self.graph = Graph(tracer_cls=type(self))
         token = current_tracer.set(self)
-        # Nodes all live on: a garbage collector that keeps walking them as they grow in number finds nothing.
-        collecting = gc.isenabled()
-        gc.disable()
         self._boundary = sys._getframe()
         try:
             arguments, signature = placeholders_for(self, function, concrete_args)
             run, args, kwargs = self._call_of(function, arguments)
-            output = self.create_arg(run(*args, **kwargs))
+            with paused_collector():
+                output = self.create_arg(run(*args, **kwargs))
             self._check()
             self.create_node("output", "output", (output,), {}, None, annotation_of(signature.return_annotation))
             self._place_ends(function)
@@ -100,8 +98,6 @@ class Tracer(TracerBase):
         finally:
             self._boundary = self._outer = self._module_stack = None
             current_tracer.reset(token)
-            if collecting:
-                gc.enable()
         return self.graph
 
     def _start(self, root: Any) -> Callable[..., Any]:

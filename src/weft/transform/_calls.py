@@ -80,6 +80,7 @@ def refuse_call(node: Node) -> NoReturn:
     name = getattr(target, "__qualname__", None) or str(target)
     module = getattr(target, "__module__", None)
     shown = f"{module}.{name}" if module and module not in ("builtins", "_operator") else name
+    shown += ".at" if node.target is apply_at else ""
     raise NotDifferentiable(
         f"{shown} has no derivative rule",
         where=where_of(node),

@@ -93,6 +93,7 @@ class _Copy:
             place = self.builder.region.placeholder(node.name)
             place._position = node._position
             known[node] = place
+            captured.recorder.copied_inputs[place] = node  # so that what a rule decides by a size is guarded
             place.meta["type"] = types.of(node.meta.get("type"), place)
             self.inputs.append(place)
         copy_nodes(types, [node for node in nodes if node.op == "call_function"])

@@ -25,6 +25,8 @@ class Transformed(CompiledFunction):
     not given is no argument, and `argnums=-1` means the last one that is.
     """
 
+    _keeps_raising = False  # a derivative computes what it needs
+
     def __init__(self, function: Callable[..., Any], record: Record, name: str) -> None:
         if not callable(function):
             raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")

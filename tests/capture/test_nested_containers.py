@@ -1,0 +1,283 @@
+"""Lists, dicts and sets inside of others, reached by another name, in a branch or a loop that changes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+POINTS = (np.array([1.2, 2.0]), np.array([1.2, 2.0, 7.0]), np.array([7.0, 2.0]))
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.parts = [1.0]
+
+
+def in_a_branch(x):
+    held = {"l": [1.0, x[1]]}
+    if x[0] > 5:
+        inner = held["l"]
+        inner[0] = 2.0
+    return held["l"][0] * x[0]
+
+
+def grows_in_a_branch(x):
+    held = {"l": []}
+    if x[0] > 5:
+        inner = held["l"]
+        inner.append(1)
+    return x[0] * (1 + len(held["l"]))
+
+
+def another_name(x):
+    made = []
+    if x[0] > 5:
+        same = made
+        same.append(1)
+    return x[0] * (1 + len(made))
+
+
+def in_a_loop(x):
+    held = ([1.0, x[1]],)
+    for _ in range(len(x)):
+        inner = held[0]
+        inner[0] = inner[0] * 2.0
+    return held[0][0] * x[0]
+
+
+def in_a_loop_over_dicts(x):
+    rows = [{"k": 1.0}]
+    for v in x:
+        for row in rows:
+            if v > 5:
+                row["k"] = row["k"] + 1.0
+    return x[0] * rows[0]["k"]
+
+
+def unpacked(x):
+    rows = [[1.0], [2.0]]
+    if x[0] > 5:
+        a, b = rows
+        a[0], b[0] = b[0], a[0]
+    return rows[0][0] * x[0]
+
+
+def by_a_function(x):
+    def bump(given):
+        same = given
+        same[0] = same[0] + 1.0
+
+    made = [1.0]
+    for _ in range(len(x)):
+        bump(made)
+    return made[0] * x[0]
+
+
+def an_attribute(x):
+    holder = Holder()
+    if x[0] > 5:
+        parts = holder.parts
+        parts[0] = 2.0
+    return x[0] * holder.parts[0]
+
+
+def appended_and_stored(x):
+    rows, held = [], {}
+    rows.append([1.0])
+    held["k"] = [1.0]
+    for v in x:
+        if v > 5:
+            a, b = rows[0], held["k"]
+            a[0] = 3.0
+            b[0] = b[0] + 1.0
+    return x[0] * rows[0][0] * held["k"][0]
+
+
+def where_it_was_made(x):
+    held = {"l": [x[0], {"z": x[1]}]}
+    held["l"][0] = held["l"][0] * 2
+    held["l"][1]["z"] += held["l"][0]
+    return held["l"][1]["z"]
+
+
+@dataclass
+class Record:
+    count: float = 1.0
+    parts: list[float] = field(default_factory=list)
+
+
+def made_for_a_field(x):
+    record = Record()
+    if x[0] > 5:
+        parts = record.parts
+        parts.append(3.0)
+        record.count = 2.0
+    return x[0] * record.count * (1 + len(record.parts))
+
+
+def collected(x):
+    rows = [[1.0] for _ in range(2)]
+    by_name = {name: [1.0] for name in "ab"}
+    if x[0] > 5:
+        for row in rows:
+            row.append(2.0)
+        by_name["a"].append(2.0)
+    return x[0] * (len(rows[0]) + len(rows[1]) * len(by_name["a"]))
+
+
+def converted(x):
+    pairs, copied = list(zip([[1.0]], [[2.0]], strict=True)), dict(dict(p=[1.0]))  # noqa: C408  # what is tested
+    if x[0] > 5:
+        for a, b in pairs:
+            a[0], b[0] = b[0], a[0]
+        inner = copied["p"]
+        inner[0] = 5.0
+    return x[0] * pairs[0][0][0] * copied["p"][0]
+
+
+def given_to_a_function(x):
+    def used(made, *, more):
+        if x[0] > 5:
+            same = made
+            same[0] = 4.0
+            inner = more["l"]
+            inner[0] = 3.0
+        return made[0] * more["l"][0]
+
+    return used([1.0], more={"l": [1.0]}) * x[0]
+
+
+PROGRAMS = (
+    collected,
+    converted,
+    given_to_a_function,
+    made_for_a_field,
+    in_a_branch,
+    grows_in_a_branch,
+    another_name,
+    in_a_loop,
+    in_a_loop_over_dicts,
+    unpacked,
+    by_a_function,
+    an_attribute,
+    appended_and_stored,
+    where_it_was_made,
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_change_happens_when_the_graph_runs(program):
+    compiled = weft.compile(program)
+    for x in POINTS:
+        np.testing.assert_allclose(compiled(x), program(x))
+
+
+OUTSIDE = {"l": [1.0], "more": [[1.0]]}
+
+
+def test_what_is_outside_stays_refused():
+    def through_a_name(x):
+        inner = OUTSIDE["more"]
+        inner[0][0] = 2.0
+        return x.sum()
+
+    def in_a_container(x):
+        held = {"mine": list(OUTSIDE.values())}
+        held["mine"][0].append(2.0)
+        return x.sum()
+
+    def of_an_argument(x, given):
+        held = [given]
+        held[0].append(2.0)
+        return x.sum()
+
+    for program, args in ((through_a_name, ()), (in_a_container, ()), (of_an_argument, ([1.0],))):
+        with pytest.raises(CaptureError, match="did not make itself"):
+            weft.compile(program)(POINTS[0], *args)
+    assert OUTSIDE == {"l": [1.0], "more": [[1.0]]}
+
+
+def _brought(x):
+    held = {"a": 1.0}
+    if x[0] > 5:
+        held["hit"] = 2.0
+    return held
+
+
+class Bare:
+    pass
+
+
+def _has(x):
+    bare = Bare()
+    if x[0] > 5:
+        bare.z = 2.0
+    return x[0] * (2 if hasattr(bare, "z") else 1)
+
+
+READERS = {
+    "len": lambda x: x[0] * len(_brought(x)),
+    "in": lambda x: x[0] * (2 if "hit" in _brought(x) else 1),
+    "list": lambda x: x[0] * len(list(_brought(x))),
+    "items": lambda x: x[0] * sum(1 for _ in _brought(x).items()),
+    "merged": lambda x: x[0] * len({**_brought(x)}),
+    "comprehension": lambda x: x[0] * len([k for k in _brought(x)]),  # noqa: C416  # what is tested
+    "hasattr": _has,
+}
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_a_key_that_a_branch_brings(read):
+    """It was there for every call, whichever way the branch went."""
+    with pytest.raises(CaptureError, match="is known only when the graph runs: one side of a branch"):
+        weft.compile(READERS[read])(POINTS[0])
+
+
+def test_keys_that_are_there_on_both_sides():
+    def program(x):
+        held = {}
+        if x[0] > 5:
+            held["hit"] = 2.0
+        else:
+            held["hit"] = 3.0
+        return x[0] * held["hit"] * len(held) + ("hit" in held)
+
+    for x in POINTS:
+        assert weft.compile(program)(x) == program(x)
+
+
+def test_other_keys_of_a_dict_that_a_branch_adds_to():
+    def program(x):
+        held = _brought(x)
+        held["b"] = x[1]
+        return held["a"] * held["b"] + ("b" in held) + isinstance(held, dict)
+
+    for x in POINTS:
+        assert weft.compile(program)(x) == program(x)
+
+
+def test_iterators_advance_where_they_are_made():
+    def outside(x):
+        numbers = iter([1.0, 2.0, 3.0])
+        total = x[0]
+        if x[0] > 5:
+            total = total * next(numbers)
+        return total * next(numbers)
+
+    def inside(x):
+        total = x[0]
+        for v in x:
+            if v > 1.5:
+                numbers = iter([1.0, 2.0])
+                total = total * next(numbers) + next(numbers)
+        return total + next(iter([4.0]))
+
+    with pytest.raises(CaptureError, match="an iterator made outside a branch or loop is advanced inside it"):
+        weft.compile(outside)(POINTS[0])
+    for x in POINTS:
+        assert weft.compile(inside)(x) == inside(x)
