@@ -57,7 +57,7 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
         return False
     if issubclass(kind, PathEnded):
         return True
-    if not issubclass(kind, Exception) or issubclass(kind, TraceError) or recorder.trying:
+    if not issubclass(kind, Exception) or issubclass(kind, (TraceError, RecursionError)) or recorder.trying:
         return False
     # A variable without a value is the program's own affair, though a hook says so.
     if not issubclass(kind, (WeftError, UnboundLocalError)) and _raised_by_weft(error):
