@@ -115,7 +115,7 @@ np.deg2rad(x) ;; np.square(i8) ;; np.matmul(x, X) ;; np.maximum(x, 0) ;; np.maxi
 np.minimum(k, x) ;; np.maximum(k, r) ;; np.add(x, y, dtype=np.float32) ;; np.add(k, r) ;; np.sqrt(k) ;; np.exp(r)
 np.power(x, 2) ;; np.power(i, 2) ;; np.power(i, 0.5) ;; np.mod(x, 1.0) ;; np.floor_divide(i, 3)
 np.true_divide(i, 2) ;; np.pi * x ;; np.e + k ;; x[:, np.newaxis] ;; x[np.newaxis, :, None] ;; np.inf > x
-np.set_printoptions(precision=3) ;; np.geterr() ;; np.iterable(x) ;; np.char.add("a", "b")
+np.set_printoptions(precision=8) ;; np.geterr() ;; np.iterable(x) ;; np.char.add("a", "b")
 np.datetime64("2020-01-01") ;; np.fromstring("1 2 3", sep=" ") ;; np.frombuffer(b"abcd", dtype=np.uint8)
 np.polynomial.polynomial.polyfit(x, y, 1) ;; np.random.default_rng ;; np.mask_indices(3, np.triu) ;; np.require(x)
 np.nan_to_num(x, posinf=0) ;; np.vectorize(lambda v: v + 1)(x) ;; np.vectorize(lambda v: v + 1)(X)

@@ -183,3 +183,18 @@ def agree(graph: Graph) -> None:
                 given = [int, *node.meta["type"], *(each.meta["type"] for each in node.args[4:])]
             assert inner == given
             agree(body)
+
+
+def read_back(a: Any, b: Any) -> Any:
+    s = 0.0
+    for i in range(len(a)):
+        b[i] = (a[i] * s) * 3
+        s += b[i]
+    return s
+
+
+def test_what_is_read_back_has_the_type_of_the_array() -> None:
+    a, b = np.arange(12, dtype=np.float32), np.zeros(12)
+    expected, got = read_back(a, b.copy()), weft.compile(read_back)(a, b.copy())
+    assert type(got) is type(expected) is np.float64
+    assert got == expected

@@ -82,6 +82,8 @@ def test_halves_of_random_programs(how: Any, steps: list[tuple[str, int, int, bo
         if halves.report.met:
             assert halves.report.peak <= how * peak
     measured = halves.measure(*args)
-    # Predictions may count an array that NumPy does not make, such as one without dimensions; 128 bytes are an array.
-    assert abs(measured.kept - halves.report.kept_bytes) <= 128
+    # Predictions may count an array that NumPy does not make, such as one without dimensions, and each of two values
+    # that a pass has found to be one and the same; 128 bytes are an array.
+    assert measured.kept <= halves.report.kept_bytes + 128
+    assert measured.kept >= halves.report.kept_bytes / 2 - 128
     assert measured.peak <= halves.report.peak + 128

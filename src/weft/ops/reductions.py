@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ops._dim import Dim, dim_max
+from weft.ops._dim import Dim, dim_max, fits_dim
 from weft.ops._families import composite, conj, op, reduced_shape, reduction
 from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axes, shape_of, size_of
@@ -66,8 +66,9 @@ def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = F
 
 def _summed_to(x: Any, shape: Any) -> Spec:
     wanted = dims("sum_to", shape)
-    if len(wanted) > len(shape_of(x)):
-        raise ShapeError(f"sum_to: {shape_of(x)} has fewer dimensions than {wanted}")
+    shape = shape_of(x)
+    if len(wanted) > len(shape) or not builtins.all(map(fits_dim, wanted[::-1], shape[::-1])):
+        raise ShapeError(f"sum_to: {wanted} does not broadcast to {shape}")
     return Spec(wanted, dtype_of(x))
 
 

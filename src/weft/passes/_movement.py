@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from weft.graph import Node
@@ -13,6 +14,7 @@ from weft.passes._sharing import is_number
 from weft.passes._sweep import MISSING, item_of_container
 
 _IN_ORDER = ("reshape", "squeeze", "expand_dims", "ravel", "flatten")
+_CHAIN = 64  # how many nodes to look at before giving up
 _STEPS = 8  # how far back to look for the shape that a chain of reshapes comes back to
 
 
@@ -133,7 +135,32 @@ def _read_after_write(call: Call) -> Any:
     key = call.args[1] if isinstance(call.args[1], tuple) else (call.args[1],)
     one = isinstance(whole, Spec) and len(key) == len(whole.shape) > 0 and all(map(_is_integer, key))
     fits = isinstance(part, Spec) and part == type_of(call.node) and is_number(value)
-    return value if one and fits else MISSING  # an element read by integers is a number, and so is what was written
+    # An element read by integers is a number, and so is what was written, of the type that its shape rule says.
+    return value if one and fits and _is_certain(value) else MISSING
+
+
+def _is_certain(value: Any) -> bool:
+    """Whether a number has the type that is noted of it in the first turn of a loop, too.
+
+    A loop may start from a number of Python's, which takes the type of what it meets, and go on with one of NumPy's,
+    which does not: where single and double precision meet, that makes a difference.
+    """
+    seen: set[Node] = set()
+    kinds: set[Any] = set()
+    waiting = [value] if isinstance(value, Node) else []
+    while waiting and len(seen) < _CHAIN:
+        node = waiting.pop()
+        found = type_of(node)
+        if isinstance(found, Spec) and found.dtype.kind in "fc":
+            kinds.add(found.dtype)
+        if node not in seen:
+            seen.add(node)
+            waiting.extend(() if _reads_an_element(node) else node.all_input_nodes)
+    return not waiting and len(kinds) <= 1
+
+
+def _reads_an_element(node: Node) -> bool:
+    return node.op == "call_function" and node.target in (operator.getitem, TABLE["getitem"])
 
 
 def _names_once(key: Any) -> bool:
