@@ -32,13 +32,10 @@ def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
     if not lines or len(lines) < code.co_firstlineno:
         raise _missing(code, "its source is not available")
     node: FunctionNode | None
-    if code.co_name == "<lambda>":
-        node = _lambda(code, lines)
-    else:
-        node = _definition(code, lines)
-        # Python files every text it is given under this one name: only the very same code will do.
-        if code.co_filename == "<string>" and (node is None or not _same_code(node, code)):
-            raise _missing(code, "its source is not available")
+    node = _lambda(code, lines) if code.co_name == "<lambda>" else _definition(code, lines)
+    # Python files every text it is given under this one name: only the very same code will do.
+    if code.co_filename == "<string>" and (node is None or not _same_code(node, code)):
+        raise _missing(code, "its source is not available")
     if node is None or not _same_parameters(node, code) or not _same_extent(node, code):
         raise _missing(code, "its source has changed, or is not where its code says")
     return node, lines

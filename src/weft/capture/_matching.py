@@ -6,7 +6,7 @@ when the graph runs. What is of unknown type can be compared, and captured whole
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # Classes whose one positional pattern takes the value itself.
 _WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
-_TEXTS = (str, bytes, bytearray)
+_SEQUENCE = 1 << 5  # a flag of classes: what sequence patterns match, not texts, and from NumPy 2.5 on arrays
 _ABSENT = object()
 Captured = dict[str, Any]
 
@@ -64,7 +64,7 @@ class Matcher:
 
     def _sequence(self, subject: Any, found: Captured, patterns: tuple[Any, ...]) -> Any:
         kind = self.hooks.known_class(subject, "sequence")
-        if not issubclass(kind, Sequence) or issubclass(kind, _TEXTS):
+        if not kind.__flags__ & _SEQUENCE:
             return False
         count, stars = len(subject), [k for k, each in enumerate(patterns) if each[0] == "star"]
         if not stars:
