@@ -26,7 +26,43 @@ from weft.transform._section import Abstract, Section, is_leaf, wrapped
 from weft.transform._transformed import Transformed
 
 
-class custom_vjp:  # used as a decorator, and named as in JAX
+class _Custom:
+    """A function with a rule of its own, None until it is given; `_record` records a call of it."""
+
+    __defaults__ = __kwdefaults__ = None  # a compiled function asks its function for them
+    __name__: str  # set by update_wrapper
+    rule: Any = None
+    _give: str  # how the rule is given
+
+    def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.fixed = tuple(nondiff_argnums)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder = current_recorder.get()
+        if recorder is not None:
+            return self.__weft_captured__(recorder, args, kwargs)
+        if any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in pytree.leaves_of((args, kwargs))):
+            return _on_tape(self, args, kwargs)
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self in recorder.opened:  # its own rule calls it
+            return recorder.run(self.function, args, kwargs)
+        if self.rule is None:
+            raise NotDifferentiable(f"{self.__name__} has no rule yet", help=f"call {self._give}")
+        with _opened(recorder, self):
+            return self._record(recorder, args, kwargs)
+
+    def _record(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+
+class custom_vjp(_Custom):  # used as a decorator, and named as in JAX
     """A function with a gradient of its own: `f.defvjp(forward, backward)` gives it.
 
     `forward(*args)` returns the value and whatever `backward(kept, gradient)` needs, which returns a tuple with the
@@ -42,51 +78,26 @@ class custom_vjp:  # used as a decorator, and named as in JAX
     np.float64(3.0)
     """
 
-    __defaults__ = __kwdefaults__ = None  # a compiled function asks its function for them
-
-    def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
-        functools.update_wrapper(self, function)
-        self.function = function
-        self.fixed = tuple(nondiff_argnums)
-        self.rule: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+    _give = "defvjp(forward, backward)"
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         """Give the rule."""
         self.rule = (forward, backward)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = current_recorder.get()
-        if recorder is not None:
-            return self.__weft_captured__(recorder, args, kwargs)
-        if any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in pytree.leaves_of((args, kwargs))):
-            return _on_tape(self, args, kwargs)
-        return self.function(*args, **kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self in recorder.opened:  # its own rule calls it
-            return recorder.run(self.function, args, kwargs)
-        forward, backward = self._rule()
+    def _record(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        forward, backward = self.rule
         varied, join = _apart(args, self.fixed)
         held = tuple(args[k] for k in self.fixed)
-        with _opened(recorder, self):
-            return record_vjp(
-                recorder,
-                lambda *given: recorder.run(self.function, join(given), kwargs),
-                lambda *given: recorder.run(forward, join(given), kwargs),
-                lambda kept, g: recorder.run(backward, (*held, kept, g), {}),
-                varied,
-            )
-
-    def _rule(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        if self.rule is None:
-            raise NotDifferentiable(f"{self.__name__} has no rule yet", help="call defvjp(forward, backward)")  # type: ignore[attr-defined]  # set by update_wrapper
-        return self.rule
+        return record_vjp(
+            recorder,
+            lambda *given: recorder.run(self.function, join(given), kwargs),
+            lambda *given: recorder.run(forward, join(given), kwargs),
+            lambda kept, g: recorder.run(backward, (*held, kept, g), {}),
+            varied,
+        )
 
 
-class custom_jvp:  # used as a decorator, and named as in JAX
+class custom_jvp(_Custom):  # used as a decorator, and named as in JAX
     """A function with a forward derivative of its own: `f.defjvp(rule)` gives it.
 
     `rule(primals, tangents)` returns the value and its tangent, which is linear in the tangents. It serves reverse
@@ -101,43 +112,21 @@ class custom_jvp:  # used as a decorator, and named as in JAX
     np.float64(3.0)
     """
 
-    __defaults__ = __kwdefaults__ = None  # a compiled function asks its function for them
-
-    def __init__(self, function: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
-        functools.update_wrapper(self, function)
-        self.function = function
-        self.fixed = tuple(nondiff_argnums)
-        self.rule: Callable[..., Any] | None = None
+    _give = "defjvp(rule)"
 
     def defjvp(self, rule: Callable[..., Any]) -> None:
         """Give the rule."""
         self.rule = rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = current_recorder.get()
-        if recorder is not None:
-            return self.__weft_captured__(recorder, args, kwargs)
-        if any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in pytree.leaves_of((args, kwargs))):
-            return _on_tape(self, args, kwargs)
-        return self.function(*args, **kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self in recorder.opened:  # its own rule calls it
-            return recorder.run(self.function, args, kwargs)
-        if self.rule is None:
-            raise NotDifferentiable(f"{self.__name__} has no rule yet", help="call defjvp(rule)")  # type: ignore[attr-defined]  # set by update_wrapper
+    def _record(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         varied, join = _apart(args, self.fixed)
         held = tuple(args[k] for k in self.fixed)
-        with _opened(recorder, self):
-            return record_jvp(
-                recorder,
-                lambda *given: recorder.run(self.function, join(given), kwargs),
-                lambda primals, tangents: recorder.run(self.rule, (*held, primals, tangents), {}),
-                varied,
-            )
+        return record_jvp(
+            recorder,
+            lambda *given: recorder.run(self.function, join(given), kwargs),
+            lambda primals, tangents: recorder.run(self.rule, (*held, primals, tangents), {}),
+            varied,
+        )
 
 
 @contextmanager
@@ -184,8 +173,10 @@ def _closed(section: Section, leaves: Sequence[Any]) -> tuple[Graph, tuple[Any, 
     region = section.region
     for buffer, place in region.entered.items():
         outer = section.recorder.region.read(buffer)
-        place.replace_all_uses_with(region.inputs[outer]) if outer in region.inputs else None
-        region.inputs.setdefault(outer, place)
+        known = region.inputs.setdefault(outer, place)
+        if known is not place:
+            place.replace_all_uses_with(known)
+            section.graph.erase_node(place)
     operands = close(section.builder, own, tuple(leaves))
     return section.graph, tuple(operands)
 
