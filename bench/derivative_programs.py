@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,67 @@ def elimination(a: Any) -> Any:
     return (a**2).sum()
 
 
+def relaxation(u: Any, f: Any) -> Any:
+    """Three sweeps of successive over-relaxation on a grid."""
+    u = u.copy()
+    for _ in range(3):
+        for i in range(1, u.shape[0] - 1):
+            for j in range(1, u.shape[1] - 1):
+                around = u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]
+                u[i, j] = 0.375 * (around - f[i, j]) - 0.5 * u[i, j]
+    return (u**2).sum()
+
+
+def filtered_states(measured: Any, drift: Any, noise: Any) -> Any:
+    """The likelihood of measurements by a Kalman filter of one state."""
+    x, p, total = 0.0, 1.0, 0.0
+    for i in range(len(measured)):
+        p = p + drift
+        s = p + noise
+        gain = p / s
+        error = measured[i] - x
+        x = x + gain * error
+        p = (1 - gain) * p
+        total -= 0.5 * (math.log(s) + error * error / s)
+    return total
+
+
+def alignment(a: Any, b: Any) -> Any:
+    """The distance of two series by dynamic programming."""
+    cost = np.zeros((len(a) + 1, len(b) + 1))
+    cost[1:, 0] = 0.5 * np.arange(1, len(a) + 1)
+    cost[0, 1:] = 0.5 * np.arange(1, len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            matched = cost[i - 1, j - 1] + abs(a[i - 1] - b[j - 1])
+            cost[i, j] = min(cost[i - 1, j] + 0.5, cost[i, j - 1] + 0.5, matched)
+    return cost[len(a), len(b)]
+
+
+def bodies(x: Any, v: Any, mass: Any) -> Any:
+    """Ten steps of bodies that attract each other."""
+    x, v = x.copy(), v.copy()
+    for _ in range(10):
+        for i in range(len(x)):
+            for j in range(len(x)):
+                if i != j:
+                    r = x[j] - x[i]
+                    v[i] += 0.01 * mass[j] * r / (r @ r + 0.1) ** 1.5
+        x += 0.01 * v
+    return (x**2).sum()
+
+
+def hidden_states(moves: Any, emits: Any, first: Any, seen: Any) -> Any:
+    """The likelihood of observations by a hidden Markov model."""
+    share, total = first * emits[:, seen[0]], 0.0
+    for t in range(1, len(seen)):
+        share = (share @ moves) * emits[:, seen[t]]
+        scale = share.sum()
+        total += np.log(scale)
+        share = share / scale
+    return total
+
+
 def arguments() -> dict[Any, tuple[tuple[Any, ...], tuple[int, ...]]]:
     """For each program its arguments, and which of them to differentiate by."""
     rng = np.random.default_rng(0)
@@ -82,6 +144,11 @@ def arguments() -> dict[Any, tuple[tuple[Any, ...], tuple[int, ...]]]:
         rank_updates: ((square, rng.normal(size=(SIZE, 5))), (0, 1)),
         recursive_filter: ((rng.normal(size=3000), 0.9, 0.1), (0, 1, 2)),
         elimination: ((small,), (0,)),
+        relaxation: ((square[:30, :30], square[30:60, :30]), (0, 1)),
+        filtered_states: ((rng.normal(size=3000), 0.1, 0.5), (0, 1, 2)),
+        alignment: ((rng.normal(size=50), rng.normal(size=50)), (0, 1)),
+        bodies: ((rng.normal(size=(8, 3)), rng.normal(size=(8, 3)), rng.random(8)), (0, 1, 2)),
+        hidden_states: ((rng.random((6, 6)), rng.random((6, 4)), rng.random(6), rng.integers(0, 4, 1000)), (0, 1, 2)),
     }
 
 

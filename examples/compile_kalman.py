@@ -45,14 +45,15 @@ def main() -> None:
 
     print("\n" + str(weft.explain(track, measured, 0.05, 4.0)))
 
-    print("\nTensors go in, Tensors come out, and gradients go through the loop:")
-    guess = weft.tensor(0.0, requires_grad=True)
+    print("\nThe gradient of the misfit by the noise goes through the loop, and what it writes:")
+    fit = weft.value_and_grad(lambda guess: track(measured, 0.05, np.exp(guess))[1])
+    guess = 0.0
     for step in range(31):
-        _, misfit = track(measured, 0.05, weft.exp(guess))
-        (slope,) = weft.autograd.grad(misfit, guess)
+        misfit, slope = fit(guess)
         if step % 10 == 0:
-            print(f"  step {step:2}: noise {np.exp(guess.item()):.2f}, misfit {misfit.item():.2f}")
-        guess = (guess - 0.05 * slope).detach().requires_grad_(True)
+            print(f"  step {step:2}: noise {np.exp(guess):.2f}, misfit {misfit:.2f}")
+        guess -= 0.05 * slope
+    track(measured.astype(np.float32), 0.05, 4.0)
     print("Captured again, because", track.why_recompiled()[-1])
 
 

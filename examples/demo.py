@@ -100,7 +100,7 @@ def main() -> None:
         node.replace_all_uses_with(new)
         graph.erase_node(node)
     traced.recompile()
-    change = np.abs(np.asarray(traced(x)) - np.asarray(expected)).max()
+    change = np.abs(traced(x) - expected).max().item()
     print(f"gelu stands on line {new.location.line}, where relu was; the result moves by at most {change:.4f}")
 
     heading("4. Rewrite by pattern: a * sigmoid(a) is silu(a)")
@@ -132,7 +132,7 @@ def main() -> None:
         path = Path(folder) / "classifier.weft"
         traced.save(path)
         loaded = weft.load(path)
-        same = np.array_equal(np.asarray(loaded(x)), np.asarray(traced(x)))
+        same = np.array_equal(loaded(x), traced(x))
         print(f"{path.name}: {path.stat().st_size} bytes, {len(loaded.graph.nodes)} nodes, equal results: {same}")
 
     heading("9. What a trace cannot hold is refused, with the line and the way out")

@@ -34,7 +34,7 @@ def main() -> None:
     traced.graph.print_tabular()
 
     x = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
-    print("\nThe graph computes what the module computes:", np.array_equal(np.asarray(traced(x)), np.asarray(net(x))))
+    print("\nThe graph computes what the module computes:", np.array_equal(traced(x), net(x)))
     print("A GraphModule is a Module:", isinstance(traced, nn.Module))
     print("Its parameters are the module's own:", traced.param is net.param)
 

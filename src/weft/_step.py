@@ -5,6 +5,8 @@ All of them are effects to a graph: they stay, in the order in which the program
 
 from __future__ import annotations
 
+import itertools
+import types
 from typing import Any
 
 import numpy as np
@@ -27,9 +29,9 @@ def grad_of(tensor: Tensor) -> Array:
 
 
 @has_side_effect
-def set_grad(tensor: Tensor, gradient: Any, keep: bool = False) -> None:
-    """`tensor.grad = gradient`; with `keep` the Tensor that is there stays and gets the numbers."""
-    if gradient is None:
+def set_grad(tensor: Tensor, gradient: Any, keep: bool = False, came: Any = True) -> None:
+    """`tensor.grad = gradient`, or None where none `came`; with `keep` the Tensor that is there gets the numbers."""
+    if gradient is None or not came:
         tensor.grad = None
     elif keep and tensor.grad is not None:
         tensor.grad._array = _array(gradient)
@@ -60,16 +62,37 @@ def _write(tensor: Tensor, values: Any) -> None:
 
 
 class Holder:
-    """Holds a module for a graph that is to read it, and not to be made of it."""
+    """Holds an object, such as a module, for a graph that is to read it, and not to be made of it."""
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 @has_side_effect
 def set_mode(holder: Holder, mode: bool) -> None:
     """`module.train(mode)`."""
-    holder.module.train(mode)
+    holder.value.train(mode)
+
+
+@has_side_effect
+def number_of(holder: Holder, name: str) -> Any:
+    """A number that an object, a cell or the dict of a module holds."""
+    owner = holder.value
+    if isinstance(owner, types.CellType):
+        return owner.cell_contents
+    return owner[name] if isinstance(owner, dict) else getattr(owner, name)
+
+
+@has_side_effect
+def set_number(holder: Holder, name: str, value: Any) -> None:
+    """Let an object, a cell or the dict of a module hold another number."""
+    owner = holder.value
+    if isinstance(owner, types.CellType):
+        owner.cell_contents = value
+    elif isinstance(owner, dict):
+        owner[name] = value
+    else:
+        setattr(owner, name, value)
 
 
 # Optimisers
@@ -83,9 +106,18 @@ def option(optimizer: Any, group: int, name: str, part: int | None = None) -> fl
 
 
 @has_side_effect
-def prepare(optimizer: Any, places: tuple[tuple[int, int], ...]) -> None:
-    """Let an optimiser begin what it remembers of parameters, where it has not yet; they are named by their places."""
-    for group, index in places:
+def set_option(optimizer: Any, group: int, name: str, value: Any) -> None:
+    """Set a number among the options of a parameter group."""
+    optimizer.param_groups[group][name] = float(value)
+
+
+@has_side_effect
+def prepare(optimizer: Any, places: tuple[tuple[int, int], ...], came: tuple[Any, ...] | None = None) -> None:
+    """Let an optimiser begin what it remembers of parameters, where it has not yet; they are named by their places.
+
+    `came` says of each whether it has a gradient, where that is not certain.
+    """
+    for group, index in places if came is None else itertools.compress(places, came):
         options = optimizer.param_groups[group]
         parameter = options["params"][index]
         state = optimizer.state[parameter]
@@ -99,17 +131,25 @@ def prepare(optimizer: Any, places: tuple[tuple[int, int], ...]) -> None:
 @has_side_effect
 def remembered(optimizer: Any, group: int, index: int, name: str) -> Any:
     """What an optimiser remembers of a parameter: an array, or a number."""
-    parameter = optimizer.param_groups[group]["params"][index]
-    state = optimizer.state[parameter]
+    options = optimizer.param_groups[group]
+    parameter = options["params"][index]
+    state = optimizer.state.get(parameter, {})
+    if name not in state:  # no gradient came, so that nothing will be made of it
+        optimizer._prepare(parameter, state := dict(state), options)
     value = state[name]
-    if not isinstance(value, Tensor):
-        return value
-    return value._array
+    return value._array if isinstance(value, Tensor) else value
 
 
 @has_side_effect
-def remember(optimizer: Any, group: int, index: int, name: str, value: Any, new: bool = False) -> None:
-    """Let an optimiser remember something of a parameter; an array is written over the one before, unless `new`."""
+def remember(
+    optimizer: Any, group: int, index: int, name: str, value: Any, new: bool = False, came: Any = True
+) -> None:
+    """Let an optimiser remember something of a parameter; an array is written over the one before, unless `new`.
+
+    Nothing is done where no gradient `came` to the parameter.
+    """
+    if not came:
+        return
     state = optimizer.state[optimizer.param_groups[group]["params"][index]]
     before = state.get(name)
     if isinstance(before, Tensor) and not new:
@@ -121,9 +161,16 @@ def remember(optimizer: Any, group: int, index: int, name: str, value: Any, new:
 
 
 @has_side_effect
-def forget(optimizer: Any, group: int, index: int, name: str) -> None:
+def forget(optimizer: Any, group: int, index: int, name: str, came: Any = True) -> None:
     """Let an optimiser forget something of a parameter."""
-    optimizer.state[optimizer.param_groups[group]["params"][index]].pop(name, None)
+    if came:
+        optimizer.state[optimizer.param_groups[group]["params"][index]].pop(name, None)
+
+
+@has_side_effect
+def last_rate(schedule: Any, group: int) -> float:
+    """`schedule.get_last_lr()[group]`."""
+    return float(schedule.get_last_lr()[group])
 
 
 @has_side_effect
@@ -133,8 +180,15 @@ def advance(schedule: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def to_tensor(values: Any) -> Tensor:
-    """A Tensor of a result."""
-    return Tensor(_array(values))
+    """A Tensor of a result, which may be one."""
+    return values if isinstance(values, Tensor) else Tensor(_array(values))
+
+
+def to_array(values: Any) -> Any:
+    """An array, or a number of NumPy's, of a result that may be a Tensor."""
+    if not isinstance(values, Tensor):
+        return values
+    return values._array if values.ndim else values._array[()]
 
 
 EFFECTS = frozenset({grad_of, set_grad, put})

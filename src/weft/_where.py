@@ -123,7 +123,7 @@ def library_call(own: str | None = None) -> str | None:
 def warn_user(message: str) -> None:
     """Warn on the innermost line of user code now running."""
     level, frame = 1, sys._getframe()
-    while is_internal(frame) and frame.f_back is not None:
+    while _is_others(frame, None) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)
 
@@ -246,6 +246,13 @@ def unpack_count(frame: FrameType) -> int | None:
     if at is None or instructions[at].opname != "UNPACK_SEQUENCE":
         return None
     return instructions[at].arg
+
+
+def instruction(frame: FrameType) -> str | None:
+    """The name of the instruction at which a frame stands."""
+    instructions, index = _instructions(frame.f_code)
+    at = index.get(frame.f_lasti)
+    return None if at is None else instructions[at].opname
 
 
 @lru_cache(maxsize=256)

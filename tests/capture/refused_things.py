@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from refused import READINGS, instead, refused
 
-CALLS = 0
+LAST: Any = None
 SETTINGS: dict[str, Any] = {}
 LOG: list[Any] = []
 
@@ -30,13 +30,13 @@ INCREASED = eval("lambda x: x + 1")
 @refused(
     "What lies outside the program",
     "a global that is assigned",
-    "an assignment to the global CALLS: it would happen once, when the program is captured",
-    at="CALLS += 1",
+    "an assignment to the global LAST: it would happen once, when the program is captured",
+    at="LAST",
     help="return the value, or write into an array: a[...] = value",
 )
-def counts_calls(x):
-    global CALLS
-    CALLS += 1
+def keeps_what_it_got(x):
+    global LAST
+    LAST = x
     return x * 2
 
 
@@ -59,11 +59,11 @@ def remembers(x):
     "an attribute of an object that was there before",
     ".total = … changes a Meter that the program did not make itself: it would happen once, when the program is "
     "captured",
-    at="METER.total += x.sum()",
+    at="METER.total",
     help="return the new value, or write into an array",
 )
 def adds_up(x):
-    METER.total += x.sum()
+    METER.total = METER.total + x
     return x * 2
 
 

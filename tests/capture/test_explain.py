@@ -42,7 +42,7 @@ count = 0
 def several(x, n):
     global count
     order = {v: 1 for v in x}
-    count = n
+    count = x
     if x.sum() > 0:
         y = x[0]
         z = x
@@ -65,7 +65,7 @@ several cannot be captured: 5 problems
    help: use an array, or np.unique
 
 2. program.py:6, in several
-       count = n
+       count = x
        ^^^^^
    an assignment to the global count: it would happen once, when the program is captured
    help: return the value, or write into an array: a[...] = value

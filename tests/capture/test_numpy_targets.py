@@ -154,6 +154,36 @@ def test_a_function_that_reads_a_tensor_from_outside() -> None:
     np.testing.assert_allclose(WEIGHT.grad.numpy(), 6 * x, rtol=1e-15)
 
 
+def least(a: Any, b: Any) -> Any:
+    smaller = weft.where(a[0] < b[0], a[0], b[0])
+    return weft.where(smaller > 0, smaller, 0) * 2, weft.where(a[1] < b[1], a[1], b[1])
+
+
+def test_a_choice_between_numbers() -> None:
+    """It is Python's where only other calls read it; a result stays an array of no dimensions."""
+    compiled = weft.compile(least)
+    for a, b in [([1.0, 2.0], [3.0, 0.5]), ([-1.0, 2.0], [3.0, np.nan])]:
+        for dtype in ("float64", "float32"):
+            x, y = np.array(a, dtype), np.array(b, dtype)
+            for found, wanted in zip(compiled(x, y), least(x, y), strict=True):
+                np.testing.assert_array_equal(found, wanted)
+                assert (type(found), found.dtype) == (type(wanted), wanted.dtype)
+    assert compiled.code.count(" if ") == 2
+    assert compiled.code.count("numpy.where") == 1
+
+
+def test_code_evaluates_ops_without_asking_who_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = weft.compile(lambda x: weft.sort(x))
+    compiled(np.arange(3.0))
+
+    def asked(*args: Any) -> Any:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(type(weft.sort), "dispatch", asked)
+    np.testing.assert_array_equal(compiled(np.array([2.0, 3.0, 1.0])), [1.0, 2.0, 3.0])
+    assert "weft.sort" in compiled.code
+
+
 def test_errors_of_ops_stay_those_of_the_plain_call() -> None:
     compiled = weft.compile(summed, dynamic=True)
     np.testing.assert_array_equal(compiled(np.ones(3), np.ones(3)), np.full(3, 2.0))

@@ -202,4 +202,5 @@ def test_a_number_becomes_a_tensor_in_a_branch() -> None:
             got.backward()
             expected.backward()
             np.testing.assert_array_equal(tensors[0].grad.numpy(), tensors[1].grad.numpy())
-    assert compiled.cache_info() == (2, 1, 1), "it was not captured"
+    # A loop that makes no turn gives its argument no gradient: that is a graph of its own.
+    assert compiled.cache_info() == (1, 2, 2), "it was not captured"

@@ -74,7 +74,7 @@ def test_what_to_write_instead(program: Refusal) -> None:
 def outside(arguments: tuple[Any, ...]) -> str:
     """All that a program could have changed."""
     things = refused_things
-    return repr((arguments, things.CALLS, things.SETTINGS, vars(things.METER)))
+    return repr((arguments, things.LAST, things.SETTINGS, vars(things.METER)))
 
 
 def outcome(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, str]:

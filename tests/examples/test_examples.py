@@ -41,7 +41,7 @@ ESSENTIAL = {
         r"track is captured: \d+ nodes, 1 loop, 1 branch",
         r"line \d+: if not np\.isnan\(measured\[i\]\):  both sides kept",
         r"step 30: noise 11\.40",
-        r"the class of noise is Tensor, was float",
+        r"measured has dtype float32, was float64",
     ],
     "custom_tracer": [
         r"Tracer: 11 nodes",

@@ -40,6 +40,9 @@ REFERENCES["trunc"] = _whole(np.trunc)
 REFERENCES["sinc"] = _sinc
 REFERENCES["erf"] = _scipy(scipy.special.erf)
 REFERENCES["erfc"] = _scipy(scipy.special.erfc)
+REFERENCES["i1"] = _scipy(scipy.special.i1)
+REFERENCES["lgamma"] = _scipy(scipy.special.gammaln)
+REFERENCES["digamma"] = _scipy(scipy.special.digamma)
 REFERENCES["rsqrt"] = _rsqrt
 
 x = np.array([[-2.5, -0.7, 0.4], [1.3, 2.6, 5.0]])
@@ -131,3 +134,18 @@ case("erfc", uniform(-6, 6, 20000, dtype=np.float32), _grad=False, _rtol=2e-6, r
 # Its derivative is zero by definition, whatever the values do.
 case("stop_gradient", normal(2, 3), _grad=False, ref=lambda x: x)
 case("stop_gradient", normal(2, dtype=complex), _grad=False, ref=lambda x: x)
+
+case("i1", uniform(-600, 600, 50), _grad=False, ref=REFERENCES["i1"])
+case("i1", np.array([0.0, 1e-9, -1e-3]), ref=REFERENCES["i1"])
+case("lgamma", uniform(-6, -0.1, 20), ref=REFERENCES["lgamma"])
+case("digamma", uniform(-5.9, 40, 50), _grad=False, ref=REFERENCES["digamma"])
+for n in range(4):
+    case("polygamma", n, uniform(0.2, 30, 20), _order=0 if n else 2, ref=scipy.special.polygamma)
+
+
+def _tetragamma(n: int, x: Any) -> Any:
+    """polygamma(2, x), which SciPy has on the right alone, by its recurrence from there."""
+    return scipy.special.polygamma(2, x + 3) - sum(2 / (x + k) ** 3 for k in range(3))
+
+
+case("polygamma", 2, uniform(-2.55, -2.45, 5), ref=_tetragamma)

@@ -48,6 +48,16 @@ for name in "bitwise_and bitwise_or bitwise_xor logical_xor fmax fmin gcd lcm".s
         case(op, BITS, axis=(0, 1), where=True, ref=ref)
     case(op, BITS, -1, initial=5, where=SOME, ref=ref)
     case(op, BITS.astype(np.int8), 0, ref=ref)
+for name in ("hypot", "logaddexp", "logaddexp2"):
+    op, ref = f"{name}_reduce", getattr(np, name).reduce
+    case(op, X, ref=ref)
+    case(op, X, 1, keepdims=True, ref=ref)
+    case(op, normal(4), ref=ref)
+    case(op, X, -1, initial=0.5, where=SOME, ref=ref, _grad=False)
+    case(op, X.astype(np.float32), 0, ref=ref, _rtol=1e-6, _grad=False)  # float32
+case("logaddexp_accumulate", X, 1, ref=np.logaddexp.accumulate)
+case("logaddexp_accumulate", normal(2, 3, 2), 1, ref=np.logaddexp.accumulate)
+case("logaddexp_accumulate", np.array([900.0, -900.0, 0.0, 901.0]), ref=np.logaddexp.accumulate, _grad=False)
 for name in "maximum minimum fmax fmin logical_and logical_or bitwise_and bitwise_or bitwise_xor".split():
     op, ref = f"{name}_accumulate", getattr(np, name).accumulate
     case(op, BITS, ref=ref)

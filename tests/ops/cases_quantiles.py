@@ -48,3 +48,4 @@ for name in ("median", "nanmedian"):
     case(name, integers(0, 9, 6), ref=ref)
     case(name, normal(5, dtype=np.float32), ref=ref)
     case(name, normal(4, dtype=np.float16), ref=ref)
+    case(name, normal(4, dtype=np.complex128), ref=ref)  # in the order that sort gives them

@@ -81,3 +81,4 @@ for name in ("bartlett", "blackman", "hamming", "hanning"):
         case(name, size, ref=getattr(np, name))
 for size in (0, 1, 6):
     case("kaiser", size, 8.6, ref=np.kaiser)
+case("kaiser", 5, np.array(8.6), ref=np.kaiser)

@@ -84,12 +84,32 @@ CASES: list[tuple[str, str, Any]] = [
     ("both are the same", "biu", lambda g, x: f(g, weft.bitwise_or, (x, x))),
     ("difference from itself", "biu", lambda g, x: f(g, weft.bitwise_xor, (x, x))),
     ("difference from itself", "iu", lambda g, x: f(g, weft.subtract, (x, x))),
+    ("plus a negative", NUMBERS, lambda g, x: f(g, weft.add, (x, f(g, operator.neg, (_read(g, x, 2),))))),
+    ("plus a negative", NUMBERS, lambda g, x: f(g, operator.add, (f(g, weft.negative, (x,)), _read(g, x, 2)))),
+    ("plus a negative", NUMBERS, lambda g, x: f(g, np.subtract, (x, f(g, weft.negative, (_read(g, x, 2),))))),
+    ("plus a negative", "", lambda g, x: f(g, weft.add, (x, f(g, weft.abs, (_read(g, x, 2),))))),
     *(
         ("comparison with itself", "biu", lambda g, x, op=op: f(g, op, (x, x)))
         for op in (weft.equal, operator.ne, weft.less, operator.le, weft.greater, weft.greater_equal)
     ),
     ("same type", "d", lambda g, x: f(g, weft.astype, (x, np.dtype("float64")))),
     ("same type", ALL, lambda g, x: f(g, weft.broadcast_to, (x, (12, 3)))),
+    *(
+        ("spread anyway", kinds, lambda g, x, op=op, key=key: f(g, op, (x, _spread(g, _read(g, x, key), (12, 3)))))
+        for op, kinds in (
+            (weft.add, ALL),
+            (operator.sub, NUMBERS),
+            (np.multiply, ALL),
+            (weft.divide, ALL),
+            (weft.maximum, ALL),
+            (weft.minimum, ALL),
+        )
+        for key in (7, slice(2, 3))
+    ),
+    ("spread anyway", ALL, lambda g, x: f(g, weft.multiply, (_spread(g, _single(g, x), (12, 3)), x))),
+    ("spread anyway", ALL, lambda g, x: f(g, weft.where, (_spread(g, _read(g, x, 1), (12, 3)), x, 1))),
+    ("spread anyway", "", lambda g, x: f(g, weft.add, (_read(g, x, 1), _spread(g, _read(g, x, 1), (12, 3))))),
+    ("spread anyway", "", lambda g, x: f(g, weft.add, (_spread(g, _read(g, x, 1), (2, 12, 3)), x))),
     ("same shape again", ALL, lambda g, x: f(g, weft.reshape, (x, (12, 3)))),
     ("same shape again", ALL, lambda g, x: f(g, weft.reshape, (f(g, weft.reshape, (x, (36,))), (12, -1)))),
     ("same shape again", ALL, lambda g, x: f(g, weft.squeeze, (f(g, weft.expand_dims, (x, 1)), 1))),
@@ -124,6 +144,14 @@ def _update(graph: Graph, x: Any, key: Any, value: Any) -> Any:
 
 def _read(graph: Graph, x: Any, key: Any) -> Any:
     return graph.call_function(weft.getitem, (x, key))
+
+
+def _spread(graph: Graph, x: Any, shape: tuple[int, ...]) -> Any:
+    return graph.call_function(weft.broadcast_to, (x, shape))
+
+
+def _single(graph: Graph, x: Any) -> Any:
+    return graph.call_function(weft.reshape, (_read(graph, x, (3, 1)), (1, 1)))
 
 
 def _holds(kinds: str, dtype: np.dtype[Any]) -> bool:

@@ -9,12 +9,12 @@ import numpy as np
 
 from weft import pytree
 from weft.capture._captured import capture
-from weft.graph import Graph, GraphModule
+from weft.graph import Graph, GraphModule, Node
 from weft.ops import Spec
 from weft.ops._dim import Sizes
 from weft.ops._op import TABLE
 from weft.transform._activity import activity
-from weft.transform._batch import batched
+from weft.transform._batch import Rows, batch_nodes
 from weft.transform._builder import Builder, Value
 from weft.transform._reverse import Pullback
 
@@ -54,16 +54,17 @@ def batch_graph(
     """The batched graph, the tree of its result, and which leaves have rows."""
     target = Graph()
     builder = Builder(target, SIZES.get(graph) or Sizes())
-    values = []
-    for value in arguments:
+    known: dict[Node, Any] = {}
+    for place, value, rows in zip(graph.find_nodes(op="placeholder"), arguments, along, strict=True):
         node = builder.region.placeholder("x")
         node.meta["type"] = type_of(value)
-        values.append(Value(builder, node, node.meta["type"]))
-    found = batched(graph, builder, values, along, size)
-    target.output(builder.argument(tuple(value for value, _ in found.leaves)))
+        known[place] = Rows(builder.value(node), place.meta.get("type")) if rows else node
+    leaves, tree = pytree.flatten(graph.output_node().args[0])
+    found = batch_nodes(builder, graph.nodes, known, leaves, size)
+    target.output(builder.argument(tuple(each.value if isinstance(each, Rows) else each for each in found)))
     target._sweep(lambda node: node.is_impure())
     target.lint()
-    return target, found.tree, [rows for _, rows in found.leaves]
+    return target, tree, [isinstance(each, Rows) for each in found]
 
 
 def run_graph(graph: Graph, arguments: Sequence[Any]) -> Any:

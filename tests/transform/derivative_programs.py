@@ -1,4 +1,4 @@
-"""Writes random programs that have derivatives: NumPy code with loops, branches, views and writes.
+"""Writes random programs that have derivatives: NumPy code with loops, branches, views, writes, and vmap and grad.
 
 A program takes two vectors `a` and `b`, a square matrix `m` of as many rows, a number `s`, integers `v` and a count
 `k`, and gives a number, or a number and a vector. What it computes stays small, so that differences tell its
@@ -16,6 +16,8 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+
+import weft
 
 _NUMBERS = count()
 
@@ -47,6 +49,20 @@ def settle(x, target):
         x = 0.5 * (x + target / x)
         steps += 1
     return x
+
+def swept(row, by):
+    row[1:] += row[:-1] * by
+    for j in range(len(row)):
+        if row[j] > by:
+            row[j] *= 0.5
+    return row.sum() * 0.3
+
+filtered_rows = weft.vmap(filtered, (0, None))
+settled_rows = weft.vmap(settle)
+swept_rows = weft.vmap(swept, (0, None))
+swept_columns = weft.vmap(swept, (1, 0))
+slope = weft.grad(lambda x, by: (filtered(x, by) ** 2).sum() * 0.2)
+along = lambda x, by: weft.jvp(filtered, (x, by), (np.cos(x), by))[1]
 """
 
 # In braces, names: V and W vectors, M and N matrices, I the integers, F a float, K an int, each one variable wherever
@@ -58,7 +74,7 @@ VALUES = {
         "np.dot({V}, {W}) * 0.2", "({f} if {t} else {f})", "early({V}, {f})", "float({V}[{at}])",
         "np.sqrt(1.0 + {f} ** 2)",
         "settle(1.0 + {f} ** 2, 2.0 + {f} ** 2)", "math.exp(-{F} * {F})", "np.linalg.norm({V}) * 0.2",
-        "np.float64({f})", "np.prod(1.0 + {V} * 0.1)", "-{f}", "{f} ** 2 * 0.3",
+        "swept({V}.copy(), {f})", "np.float64({f})", "np.prod(1.0 + {V} * 0.1)", "-{f}", "{f} ** 2 * 0.3",
     ],
     "v": [
         "{V} * 0.5 + {W}", "{V} * {W}", "{V} - {W}", "np.tanh({V})", "np.sin({v})", "{V}[::-1] * {f}",
@@ -71,11 +87,13 @@ VALUES = {
         "np.log(1.0 + {V} ** 2)", "np.linalg.solve(np.eye(len({V})) * 3.0 + np.tanh({M}) * 0.3, {V})", "{V}.copy()",
         "np.array([{f} for j in range(len({V}))])", "np.stack(({V}, {W}))[{k} % 2]", "np.outer({V}, {W})[{at}]",
         "np.einsum('i,ij->j', {V}, {M}) * 0.3", "{V} ** 2 * 0.4", "np.exp({V}) / np.exp({V}).sum()",
+        "swept_rows({M}, {f})", "swept_columns({M}, {v})", "settled_rows(1.0 + {V} ** 2, 2.0 + {W} ** 2)",
+        "slope({V}, {f})", "along({V}, {f})",
     ],
     "m": [
         "{M}.copy()", "{M} * 0.5", "{M} + {N}.T", "{M} @ {N} * 0.2", "np.outer({V}, {W})", "np.tanh({M})", "{M} * {V}",
         "{M}[::-1]", "{M}.T.copy()", "{M} - {f}", "np.diag({V}) + {M}", "{M}.reshape(-1).reshape({M}.shape)",
-        "{V}[:, None] * {M}", "np.broadcast_to({V}, {M}.shape) * 0.5", "np.triu({M})",
+        "{V}[:, None] * {M}", "np.broadcast_to({V}, {M}.shape) * 0.5", "np.triu({M})", "filtered_rows({M}, {f})",
     ],
     "k": ["{K}", "{K}", "1", "2", "({k} + 1) % 3", "len({V}) // 2", "int({I}[0])"],
     "t": [
@@ -110,8 +128,8 @@ NAMES = {"v": "xyz", "m": "gh", "f": "pqr"}
 class Writer:
     """Writes one program. Each block of it knows the variables that have a value there."""
 
-    def __init__(self, seed: int, smooth: bool = False, longest: int = 4) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, choices: random.Random, smooth: bool = False, longest: int = 4) -> None:
+        self.random = choices
         self.values = VALUES if smooth else {kind: [*lines, *KINKED.get(kind, [])] for kind, lines in VALUES.items()}
         self.longest = longest
         self.lines: list[str] = []
@@ -214,7 +232,7 @@ def define(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The functions `program` and `several` of a source text that Python keeps."""
     file = f"<derivative program {next(_NUMBERS)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    space: dict[str, Any] = {"np": np, "math": math}
+    space: dict[str, Any] = {"np": np, "math": math, "weft": weft}
     exec(compile(text, file, "exec"), space)
     return space["program"], space["several"]
 

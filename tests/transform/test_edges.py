@@ -371,7 +371,7 @@ def test_lists_that_grow() -> None:
             x = x * x
         return kept[-1] * 2
 
-    with pytest.raises(NotDifferentiable, match=r"given to .append\(\) in a loop whose length is known only"):
+    with pytest.raises(NotDifferentiable, match=r"given to .append\(\) under a condition or in a loop"):
         weft.grad(while_small)(2.0)
     with pytest.raises(NotDifferentiable, match=r"given to .append\(\)"):
         weft.jvp(while_small, (2.0,), (1.0,))
@@ -380,12 +380,12 @@ def test_lists_that_grow() -> None:
 def test_what_has_no_rule_is_named() -> None:
     def function(x):
         y = x.copy()
-        np.put(y, [0, 1], x[1:])
+        np.put(y, [0, 9], x[1:], mode="wrap")
         return y.sum()
 
     with pytest.raises(NotDifferentiable, match=r"numpy.put has no derivative rule") as caught:
         weft.grad(function)(A)
-    assert "np.put(y, [0, 1], x[1:])" in str(caught.value)
+    assert "np.put(y, [0, 9], x[1:], mode" in str(caught.value)
 
 
 def test_a_write_through_a_view_of_a_view() -> None:

@@ -60,7 +60,6 @@ REFUSED = {
     "fmin_reduce": "there is no rule for it",
     "gamma": "numbers are proposed and refused",
     "histc": "counts are integers",
-    "i0": "the Bessel function I1, has no op",
     "intersect1d": "how many distinct values there are changes with the values",
     "maximum_reduceat": "there is no rule for it",
     "minimum_reduceat": "there is no rule for it",

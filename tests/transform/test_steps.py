@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from steps import compare, images, mlp, regression, trained
+from steps import compare, images, mlp, regression, stepping, trained, usual
 
 import weft
 import weft.nn.functional as F
@@ -61,20 +61,7 @@ def test_complex_parameters(optimizer: Any) -> None:
             h = x @ self.w
             return weft.real(h * weft.conj(h))
 
-    def make() -> Any:
-        net = Squared()
-        opt = optimizer(net.parameters(), lr=1e-6)
-
-        def step(x: Any, y: Any) -> Any:
-            opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            opt.step()
-            return loss
-
-        return net, opt, step
-
-    compare(make)
+    compare(stepping(usual, optimizer, Squared, lr=1e-6))
 
 
 class Recurrent(nn.Module):
@@ -146,10 +133,7 @@ def test_a_schedule_inside_the_step() -> None:
         plateau = optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
 
         def step(x: Any, y: Any) -> Any:
-            opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            opt.step()
+            loss = usual(net, opt, x, y)
             cosine.step()
             plateau.step(loss)
             return loss
@@ -164,15 +148,7 @@ def test_parameter_groups() -> None:
         net = mlp()
         groups = [{"params": net[0].parameters(), "lr": 0.1}, {"params": net[2].parameters(), "weight_decay": 0.0}]
         opt = optim.AdamW(groups, lr=0.01)
-
-        def step(x: Any, y: Any) -> Any:
-            opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            opt.step()
-            return loss
-
-        return net, opt, step
+        return net, opt, lambda x, y: usual(net, opt, x, y)
 
     def between(run: Any, k: int) -> None:
         run.optimizer.param_groups[0]["lr"] *= 0.9
@@ -225,17 +201,9 @@ def test_states_that_are_loaded() -> None:
 
 def test_parameters_added_later() -> None:
     def make() -> Any:
-        net, _, _ = trained()()
+        net = mlp()
         opt = optim.Adam(net[0].parameters())
-
-        def step(x: Any, y: Any) -> Any:
-            opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            opt.step()
-            return loss
-
-        return net, opt, step
+        return net, opt, lambda x, y: usual(net, opt, x, y)
 
     def between(run: Any, k: int) -> None:
         if k == 3:

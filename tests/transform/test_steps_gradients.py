@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from steps import compare, mlp, regression, stepping, trained
+from steps import compare, mlp, regression, stepping, trained, usual
 
 import weft
 import weft.nn.functional as F
@@ -177,12 +177,8 @@ def test_two_optimizers() -> None:
 
 def test_two_steps_in_one() -> None:
     def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
-        for _ in range(2):
-            opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
-            opt.step()
-        return loss
+        usual(net, opt, x, y)
+        return usual(net, opt, x, y)
 
     compare(stepping(body))
 
@@ -206,11 +202,7 @@ def test_gradients_of_arguments() -> None:
         return x.requires_grad_(), y
 
     def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
-        opt.zero_grad()
-        loss = F.mse_loss(net(x), y)
-        loss.backward()
-        opt.step()
-        return loss, x.grad
+        return usual(net, opt, x, y), x.grad
 
     compare(stepping(body), batches)
 

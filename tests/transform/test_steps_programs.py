@@ -45,10 +45,7 @@ def test_a_number_of_parts_that_is_given() -> None:
 
 def test_checks_and_what_they_leave() -> None:
     def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
-        opt.zero_grad()
-        loss = F.mse_loss(net(x), y)
-        loss.backward()
-        opt.step()
+        loss = usual(net, opt, x, y)
         assert loss.item() < 1e3, "diverged"
         return loss
 

@@ -53,10 +53,7 @@ def test_a_backward_under_a_condition_is_refused() -> None:
 
 def test_a_refusal_after_the_step() -> None:
     def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
-        opt.zero_grad()
-        loss = F.mse_loss(net(x), y)
-        loss.backward()
-        opt.step()
+        loss = usual(net, opt, x, y)
         opt.load_state_dict(opt.state_dict())
         return loss
 

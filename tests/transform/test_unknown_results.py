@@ -108,5 +108,6 @@ def test_vmap() -> None:
 
     rows = np.stack([POINTS, POINTS + 1])
     np.testing.assert_array_equal(weft.vmap(written)(rows), 2 * rows)
-    with pytest.raises(CaptureError, match="of which only running tells what it is"):
-        weft.vmap(lambda x: doubled(x))(rows)
+    np.testing.assert_array_equal(weft.vmap(lambda x: doubled(x))(rows), 2 * rows)
+    with pytest.raises(CaptureError, match="out_axes is 1 for a result of which only running tells what it is"):
+        weft.vmap(lambda x: doubled(x), out_axes=1)(rows)

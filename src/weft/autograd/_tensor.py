@@ -23,11 +23,12 @@ import numpy.typing as npt
 from weft._hooks import HookHandle, add_hook
 from weft._where import user_position, warn_user
 from weft.autograd import _versions
+from weft.autograd._leaving import as_array, as_number
 from weft.autograd._mode import enable_grad, recording
 from weft.autograd._tape import Leaf, Source, Step, record
 from weft.errors import AutogradError
 from weft.ops._methods import Methods
-from weft.ops._op import TABLE, Op, op_of
+from weft.ops._op import TABLE, Op
 
 Array = np.ndarray[Any, Any]
 _new = object.__new__
@@ -35,12 +36,6 @@ Flag = bool  # `bool` and `int` themselves are methods' names in Methods
 Whole = int
 
 _UNSAID = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))  # dtypes that repr leaves out
-# NumPy functions that ask about values rather than compute with them: no derivative is lost in the answer.
-_ABOUT = frozenset(
-    {np.allclose, np.array2string, np.array_equal, np.array_equiv, np.array_repr, np.array_str, np.can_cast}
-    | {np.iscomplexobj, np.isrealobj, np.may_share_memory, np.ndim, np.result_type, np.save, np.savez, np.shape}
-    | {np.shares_memory, np.size}
-)
 
 
 class Tensor(Methods):
@@ -241,20 +236,14 @@ class Tensor(Methods):
         return wrapped(op, args, kwargs, result, bool(record_it), sys._getframe(1))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        op = op_of(ufunc)
-        if op is None or method != "__call__" or (kwargs and set(kwargs) != {"out"}):
-            raise _no_op(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"), kwargs)
-        return write_out(kwargs["out"], op, inputs) if kwargs else op(*inputs)
+        return call_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        op = op_of(func)
-        if op is None and func in _ABOUT:
-            return func(*unwrap(args), **unwrap(kwargs))
-        if op is None:
-            raise _no_op(f"{func.__module__}.{func.__name__}", {})
-        return op(*args, **kwargs)
+        return call_function(func, args, kwargs)
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: Flag | None = None) -> Array:
+        if self._requires_grad:
+            as_array(sys._getframe(1))
         if copy:
             return np.array(self._array, dtype=dtype)
         converted = self._array if dtype is None else self._array.astype(dtype, copy=False)
@@ -309,6 +298,8 @@ class Tensor(Methods):
         return self._array.__bool__()
 
     def __float__(self) -> float:
+        if self._requires_grad:
+            as_number(sys._getframe(1))
         return float(self._array.item())
 
     def __int__(self) -> int:
@@ -476,13 +467,6 @@ def _differentiable(result: Any) -> Flag:
     return isinstance(result, (np.ndarray, np.generic)) and result.dtype.kind in "fc"
 
 
-def _no_op(name: str, kwargs: dict[str, Any]) -> TypeError:
-    given = f" with {', '.join(kwargs)}" if kwargs else ""
-    return TypeError(
-        f"{name}{given} has no weft op, so it does not take a Tensor; pass t.numpy(), or use weft's function"
-    )
-
-
 def _rebuild(cls: type[Tensor], array: Array, requires_grad: Flag, grad: Any, extra: dict[str, Any]) -> Tensor:
     built = cls.__new__(cls)
     built._array, built._requires_grad, built.grad = array, requires_grad, grad
@@ -494,5 +478,5 @@ _shared = threading.RLock()  # held where threads that share a tensor might undo
 _ON_TAPE = frozenset({"_array", "_requires_grad", "_step", "_slot", "_leaf", "_hooks", "_rewritten", "grad"})
 
 # These know Tensor; it needs them only when it runs.
-from weft.autograd._inplace import write_out  # noqa: E402  # they need each other, this one only when it runs
+from weft.autograd._as_numpy import call_function, call_ufunc  # noqa: E402  # as below
 from weft.autograd._view import tensors_in, viewed  # noqa: E402  # they need each other, this one only when it runs

@@ -86,12 +86,14 @@ def _capture(
     integers: bool = True,
     given_only: bool = False,
     keeps_raising: bool = False,
+    counted: Any = None,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
 
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
-    With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the recorder.
+    With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the recorder. `counted` are the
+    numbers outside that the program changes, as far as an attempt before has found out.
     """
     plain, held = original_function(function)
     if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
@@ -104,6 +106,7 @@ def _capture(
     bound = bind(plain, (*held, *args), {**keywords, **kwargs})
     recorder = make(branches=branches, boundary=sys._getframe())
     recorder.keeps_raising = keeps_raising
+    recorder.training.counted = counted or {}
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):

@@ -28,11 +28,13 @@ from weft._where import warn_user
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
-from weft.capture._numpy_targets import call_numpy
-from weft.capture._step_graph import on_arrays, settle, without_tape
+from weft.capture._memory import is_tensor
+from weft.capture._numpy_targets import ask_nobody, call_numpy
+from weft.capture._step_counters import Counted
+from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
 from weft.errors import CaptureError, TraceError, WeftError
-from weft.graph import Graph, GraphModule
+from weft.graph import Graph, GraphModule, Node
 from weft.graph._list_arrays import OtherArray
 from weft.passes import PassManager
 
@@ -61,6 +63,8 @@ class Entry:
         steps = captured.recorder.training.used
         arrays = not captured.recorder.tensors or (steps and on_arrays(captured))
         taped = self._taped() if captured.recorder.tensors and not steps else None
+        if captured.recorder.tensors and not steps and taped is None:
+            of_traced_classes(captured)
         if captured.recorder.custom:
             import_module("weft.transform._custom_call").open_calls(captured.graph)
         self.guards = Guards(captured)
@@ -71,17 +75,37 @@ class Entry:
             if arrays:
                 Reuse(self.graph).run()
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
+        if arrays:
+            ask_nobody(type(self.module).forward)
         run = type(self.module).forward.__get__(self.module)
         if taped is not None:
             taped.plainly, run = run, taped
-        elif steps and not arrays:
+        elif not arrays and (steps or self._gives_arrays()):
             run = without_tape(run)
         self.run = self.guards.entry(run)
+
+    def _gives_arrays(self) -> bool:
+        """Whether all that is seen outside is known to be no Tensor: then the tape has nothing to know of."""
+        leaves, results, _ = self.captured.recorder.result
+        known = (not isinstance(node, Node) or node.meta.get("as_traced") for node in results)
+        return all(known) and not is_tensor(leaves) and "writes" not in self.graph.output_node().kwargs
 
     def _taped(self) -> Any:
         """What runs the forward on arrays and leaves its backward on the tape as one step, where that can be had."""
         # Derivatives are made in a room above this one, which is therefore imported by name and only when needed.
         return import_module("weft.transform._taped").taped(self.captured)
+
+
+def capture_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool, **how: Any) -> Captured:
+    """Capture a call; where the program turns out to change numbers outside, once more."""
+    counted: dict[tuple[int, str], Any] = {}
+    how.update(branches=True, dynamic=dynamic, numbers=dynamic, counted=counted)
+    while True:
+        try:
+            return capture(function, args, kwargs, **how)
+        except Counted as found:
+            owner, name = found.place
+            counted[id(owner), name] = found.place
 
 
 class CompiledFunction:
@@ -215,8 +239,7 @@ class CompiledFunction:
         met: list[Exception] = []
         for dynamic in ladder:
             try:
-                how: dict[str, Any] = {"dynamic": dynamic, "numbers": dynamic, "keeps_raising": self._keeps_raising}
-                captured = capture(self._plain, tuple(args), kwargs, branches=True, **how)
+                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, keeps_raising=self._keeps_raising)
                 entry = Entry(captured, not dynamic)
                 if may_differ(entry.graph) and repeatable(entry.graph):
                     entry.run = self._or_plainly(entry.run)

@@ -22,9 +22,9 @@ def enclosing_class(qualname: str) -> str | None:
     """The class whose name mangles the private names of the function so called."""
     parts = qualname.split(".")
     at = len(parts) - 1
-    while at >= 2 and parts[at - 1] == "<locals>":
-        at -= 2
-    return parts[at - 1] if at >= 1 and parts[at - 1] != "<locals>" else None
+    while at >= 1 and not parts[at - 1].isidentifier():
+        at -= 2 if parts[at - 1] == "<locals>" else 1  # the latter for a comprehension outside of functions
+    return parts[at - 1] if at >= 1 else None
 
 
 def mangled(name: str, class_name: str | None) -> str:

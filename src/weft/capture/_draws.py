@@ -105,6 +105,8 @@ def _sized(recorder: Recorder, type_: Any, name: str, args: Any, kwargs: Any) ->
     """The type with its sizes where the call names them."""
     if not isinstance(type_, Spec):
         return type_
+    if name in ("permutation", "permuted") and args and isinstance(args[0], Array):
+        return Spec(args[0].spec.shape, type_.dtype)
     size = kwargs.get("size")
     if size is None and name in ("rand", "randn"):
         size = args

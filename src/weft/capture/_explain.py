@@ -13,16 +13,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from weft import _where
-from weft.capture._captured import capture, original_function
-from weft.capture._compile import CompiledFunction, Entry
+from weft.capture._captured import original_function
+from weft.capture._compile import CompiledFunction, Entry, capture_call
 from weft.capture._report import report
 from weft.capture._survey import Problem, Surveyor, place_of, problem_at, raised
-from weft.errors import TraceError
+from weft.errors import NotDifferentiable, TraceError
 from weft.graph import Graph
 
 
@@ -64,7 +66,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     The arguments are those of a call, or a `weft.spec(shape, dtype)` in place of an array. All problems are found at
     once: behind each the capture goes on with a value that it knows nothing of.
     """
-    if isinstance(function, CompiledFunction):
+    if isinstance(function, CompiledFunction) and function._plain is not function:  # as a derivative is
         function = function.__weft_original__
     name = getattr(function, "__name__", None) or type(function).__name__
     original_function(function)  # raises where there is none
@@ -82,8 +84,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
 
 def _entry(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dynamic: bool) -> Entry:
-    captured = capture(function, args, kwargs, branches=True, dynamic=dynamic, numbers=dynamic)
-    return Entry(captured, not dynamic)
+    return Entry(capture_call(function, args, kwargs, dynamic, keeps_raising=True), not dynamic)
 
 
 def _survey(
@@ -93,16 +94,15 @@ def _survey(
     made: list[Surveyor] = []
 
     def make(**options: Any) -> Surveyor:
-        made.append(Surveyor(**options))
+        made[:] = [Surveyor(**options)]
         return made[0]
 
     stopped = None
     try:
-        capture(function, args, kwargs, branches=True, dynamic=True, numbers=True, make=make)
+        capture_call(function, args, kwargs, True, keeps_raising=True, make=make)
     except TraceError as error:
         if not made:  # a function that is refused whole
-            code = original_function(function)[0].__code__
-            return [problem_at(_where.locate((code, 0, None)), error.message, error.help)], None
+            return [problem_at(_where.locate((_code(function), 0, None)), error.message, error.help)], None
         made[0].note(error, place_of(error, made[0].package) or _end_of(function))
     except Exception as error:  # the program's own, or one that a missing value led to
         if not made:
@@ -112,16 +112,34 @@ def _survey(
             stopped = f"the search ended at line {place.line}: {type(error).__name__}: {error}"
     recorder = made[0]
     if not recorder.problems:
-        problem = first if isinstance(first, TraceError) else raised(first)
-        recorder.note(problem, place_of(first, recorder.package) or _end_of(function))
+        problem = first if isinstance(first, (TraceError, NotDifferentiable)) else raised(first)
+        place = _said(first) or place_of(first, recorder.package) or _end_of(function)
+        recorder.note(problem, place)
         stopped = None
     return sorted(recorder.problems, key=lambda problem: (problem.file, problem.line, problem.column or 0)), stopped
 
 
 def _end_of(function: Any) -> _where.Location:
     """Where a function returns: what is wrong with its result has no line of its own."""
-    code = original_function(function)[0].__code__
+    code = _code(function)
     return _where.locate((code, _where.return_offset(code), None))
+
+
+def _code(function: Any) -> CodeType:
+    """The code of a function, or of the one that is differentiated."""
+    plain = original_function(function)[0]
+    while isinstance(plain, CompiledFunction):
+        plain = original_function(plain.__weft_original__)[0]
+    code: CodeType = plain.__code__
+    return code
+
+
+def _said(error: Exception) -> _where.Location | None:
+    """The line that has no derivative, which was captured before that was asked for."""
+    found = re.match(r"(.+?):(\d+): (.*)", getattr(error, "where", None) or "")
+    if found is None or not isinstance(error, NotDifferentiable):
+        return None
+    return _where.Location(found[1], int(found[2]), None, None, None, "", None, found[3])
 
 
 def _numbered(number: int, problem: Problem) -> str:

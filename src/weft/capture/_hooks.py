@@ -159,12 +159,12 @@ class Hooks(PlainHooks):
             return self.recorder.opaque(operator.is_, (left, right), {})
         if isinstance(left, Array) and isinstance(right, Array):
             self.recorder.asked_identity = True
-        return left is right
+        return self.recorder.training.is_none(left) if right is None else left is right
 
     def is_not(self, left: Any, right: Any) -> Any:
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             return self.recorder.opaque(operator.is_not, (left, right), {})
-        return not self.is_(left, right)
+        return self.not_(self.is_(left, right))
 
     def compare(self, op: str, left: Any, right: Any) -> Any:
         from weft.capture._lookups import compare_sequences
@@ -290,10 +290,7 @@ class Hooks(PlainHooks):
         return self.recorder.outer_value(self.cells.get(name, self.globals), name, value)
 
     def set_global(self, name: str, value: Any) -> None:
-        self.recorder.refuse(
-            f"an assignment to the global {name}: it would happen once, when the program is captured",
-            help="return the value, or write into an array: a[...] = value",
-        )
+        self.recorder.training.set_variable(self.globals, name, value)
 
     def assign(self, name: str, value: Any) -> Any:
         if isinstance(value, Traced):
@@ -306,11 +303,8 @@ class Hooks(PlainHooks):
 
     def assign_nonlocal(self, name: str, value: Any) -> Any:
         if name in self.cells:
-            self.recorder.refuse(
-                f"an assignment to {name}, a variable of a function that is over: "
-                "it would happen once, when the program is captured",
-                help="return the new value, or write into an array: a[...] = value",
-            )
+            self.recorder.training.set_variable(self.cells[name], name, value)
+            return self.cells[name].cell_contents  # which stays, until the graph runs
         self.recorder.check_nonlocal(name)
         return self.assign(name, value)
 

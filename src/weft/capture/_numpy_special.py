@@ -17,6 +17,7 @@ from weft.capture._numpy_calls import call_named, special
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, is_traced
 from weft.ops import Spec
+from weft.ops._numpy import binds, op_for
 from weft.ops._op import TABLE
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def _array(
     ndmin: int = 0,
     like: Any = None,
 ) -> Any:
-    made = laid_out(recorder, _as_array(recorder, object, dtype, copy=bool(copy)), order, copy=bool(copy))
+    copies = getattr(copy, "name", None) != "IF_NEEDED" and bool(copy)
+    made = laid_out(recorder, _as_array(recorder, object, dtype, copy=copies), order, copy=copies)
     if isinstance(made, Opaque):
         return recorder.opaque(np.array, (made,), {"copy": False, "ndmin": ndmin}) if ndmin else made
     missing = ndmin - len(made.spec.shape)
@@ -131,10 +133,12 @@ def _arange(recorder: Recorder, *bounds: Any, **given: Any) -> Any:
 
 _SCIMATH = "sqrt log log2 log10 logn power arccos arcsin arctanh".split()
 for _function in (np.linalg.eig, np.linalg.eigvals, np.roots, np.poly, *(getattr(np.emath, name) for name in _SCIMATH)):
-    # Whether they give real numbers or complex ones depends on the values: the type is unknown until they run.
+    # Whether they give real numbers or complex ones depends on the values: the type is unknown until they run. Of
+    # complex matrices all eigenvalues are complex, and there is an op.
 
     def _by_values(recorder: Recorder, *args: Any, _target: Any = _function, **kwargs: Any) -> Any:
-        return recorder.opaque(_target, args, kwargs)
+        by_op = op_for(_target, args, kwargs) is not None
+        return recorder.numpy.with_op(_target, args, kwargs) if by_op else recorder.opaque(_target, args, kwargs)
 
     special(_function)(_by_values)
 
@@ -329,19 +333,11 @@ def ufunc_method(recorder: Recorder, ufunc: Any, how: str, inputs: tuple[Any, ..
     else:
         given = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
         op = op_for_method(ufunc, how, given)
-        if op is not None and _accepts(op, inputs, given):
+        if op is not None and binds(op, inputs, given):
             result = recorder.call_op(op, inputs, given)
         else:
             result = recorder.numpy._as_it_is(getattr(ufunc, how), inputs, kwargs)
     return result if target is None else recorder.numpy.write_whole(target, result)
-
-
-def _accepts(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    try:
-        op.bind(args, kwargs)
-    except TypeError:
-        return False
-    return True
 
 
 def traced_in(args: Any, kwargs: Any) -> bool:

@@ -1,12 +1,15 @@
 """Graphs that run over NumPy alone: their nodes call NumPy's own functions, the same numbers without a detour.
 
 A call of an op looks at its arguments for who answers it, which costs more than the sum of two numbers. Where all
-values are NumPy's the answer is known. A node that might raise keeps its op, whose errors are those of the plain call.
+values are NumPy's the answer is known. A node that might raise keeps its op, whose errors are those of the plain call;
+`ask_nobody` lets the code evaluate it at once, and call the op where that raises.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from weft.graph import Graph, Node
 from weft.ops import Spec
 from weft.ops._dim import same_shape
 from weft.ops._op import TABLE, Op, op_of
+from weft.ops.logic import choose
 
 _SIGNS = {
     TABLE["add"]: operator.add,
@@ -25,7 +29,8 @@ _SIGNS = {
 }
 
 
-_COPY = TABLE["copy"]
+_COPY, _WHERE = TABLE["copy"], TABLE["where"]
+_COPYING = frozenset(TABLE[name] for name in ("where", "index_update", "index_add", "place_at"))
 
 
 def call_numpy(graph: Graph, arrays: bool) -> None:
@@ -33,7 +38,7 @@ def call_numpy(graph: Graph, arrays: bool) -> None:
     for node in graph.nodes:
         if node.op == "call_function":
             called = node.meta.get("called")
-            if called is not None and op_of(called) is node.target:
+            if called is not None and op_of(called) is node.target and not (arrays and called is np.sum):
                 node.target = called
             elif arrays and isinstance(node.target, Op):
                 node.target = _direct(node, node.target)
@@ -44,9 +49,11 @@ def call_numpy(graph: Graph, arrays: bool) -> None:
 def _direct(node: Node, op: Op) -> Any:
     """What gives exactly what the op gives for the arguments of a node; the op itself where nothing else does."""
     function = op.eval
+    if op is _WHERE:
+        return _choice(node)
     if op is _COPY and not node.kwargs and len(node.args) == 1 and isinstance(_type(node.args[0]), Spec):
         return np.copy
-    if node.kwargs or len(node.args) != op.exactly or not (isinstance(function, np.ufunc) or function is np.where):
+    if node.kwargs or len(node.args) != op.exactly or not isinstance(function, np.ufunc):
         return op
     types = [_type(arg) for arg in node.args]
     specs = [known for known in types if isinstance(known, Spec)]
@@ -64,6 +71,29 @@ def _direct(node: Node, op: Op) -> Any:
     return function
 
 
+def _choice(node: Node) -> Any:
+    """What does the same as `where`: of single numbers, the one or the other."""
+    decides, *types = (arg.meta.get("type") if isinstance(arg, Node) else _type(arg) for arg in node.args)
+    dtypes = {known.dtype for known in types if isinstance(known, Spec)}
+    if node.kwargs or len(dtypes) != 1 or not all(isinstance(known, Spec) or known in (int, float) for known in types):
+        return _WHERE
+    (dtype,) = dtypes
+    shapes = [known.shape for known in (decides, *types) if isinstance(known, Spec) and known.shape]
+    if dtype.kind != "f" or not all(same_shape(shapes[0], shape) for shape in shapes[1:]):
+        return _WHERE
+    given = [dtype.type(side) if type(side) in (int, float) else side for side in node.args[1:]]
+    if not shapes and all(isinstance(_type(side), Spec) for side in given) and all(map(_takes_numbers, node.users)):
+        node.args = (node.args[0], *given)
+        return choose
+    return np.where if isinstance(decides, Spec) else _WHERE
+
+
+def _takes_numbers(user: Node) -> bool:
+    """Whether it is all one to a node if it is given a number or an array of no dimensions, which it does not keep."""
+    op = op_of(user.target) if user.op == "call_function" else None
+    return op is not None and (isinstance(op.eval, np.ufunc) or op in _COPYING)
+
+
 def _type(argument: Any) -> Any:
     """A Spec, the type of a number of Python's, or None."""
     if isinstance(argument, Node):
@@ -73,3 +103,35 @@ def _type(argument: Any) -> Any:
     else:
         known = type(argument)
     return known if isinstance(known, Spec) or known in (int, float) else None
+
+
+class _Evaluating:
+    """The names of weft, where those of ops are functions that evaluate them."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module("weft"), name)
+        if isinstance(found, Op) and type(found).dispatch is Op.dispatch:
+            found = _evaluating(found)
+        setattr(self, name, found)
+        return found
+
+
+def _evaluating(op: Op) -> Callable[..., Any]:
+    evaluate = op.eval
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return evaluate(*args, **kwargs)
+        except Exception:  # whatever it is, the op meets it again and words it better
+            return op(*args, **kwargs)
+
+    return function
+
+
+_EVALUATING = _Evaluating()
+
+
+def ask_nobody(run: Any) -> None:
+    """Let the code of a graph over NumPy's values evaluate ops itself."""
+    if "weft" in run.__globals__:
+        run.__globals__["weft"] = _EVALUATING

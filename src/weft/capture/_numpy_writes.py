@@ -60,10 +60,13 @@ def _method_put(recorder: Recorder, a: Any, indices: Any, values: Any, mode: str
 
 @special(np.put)
 def _put(recorder: Recorder, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    a = _target(recorder, a)
-    if mode != "raise" or recorder.numpy.function(np.ndim, (v,), {}):
+    a, call = _target(recorder, a), recorder.numpy.function
+    if mode != "raise" or _is_empty(recorder, v):
         _changed(recorder, np.put, a, ind, v, mode)
         return
+    if call(np.ndim, (v,), {}):
+        ind = call(np.ravel, (ind,), {})
+        v = call(np.resize, (v, call(np.size, (ind,), {})), {})
     whole = recorder.read(a)
     flat_type = Spec((_count(a.spec.shape),), a.spec.dtype)
     flat = recorder.create(TABLE["reshape"], (whole, flat_type.shape), {}, flat_type)
@@ -92,26 +95,37 @@ def after(function: Any, a: Any, *args: Any) -> Any:
 
 @special(np.putmask)
 def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
-    a = _target(recorder, a)
-    if recorder.numpy.function(np.ndim, (values,), {}):
-        _changed(recorder, np.putmask, a, mask, values)
-    else:
+    a, call = _target(recorder, a), recorder.numpy.function
+    if not call(np.ndim, (values,), {}):
         recorder.setitem(a, mask, values)
+    elif _chooses(recorder, mask, a, values):
+        recorder.setitem(a, ..., call(np.where, (mask, call(np.resize, (values, a.shape), {}), a), {}))
+    else:
+        _changed(recorder, np.putmask, a, mask, values)
 
 
 @special(np.place)
 def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
-    _changed(recorder, np.place, _target(recorder, arr), mask, vals)
+    arr, call = _target(recorder, arr), recorder.numpy.function
+    if not _chooses(recorder, mask, arr, vals):
+        _changed(recorder, np.place, arr, mask, vals)
+        return
+    chosen = call(np.asarray, (mask, bool), {})
+    order = call(np.subtract, (call(np.cumsum, (chosen,), {}), 1), {})
+    each = call(np.take, (vals, call(np.reshape, (order, arr.shape), {})), {"mode": "wrap"})
+    recorder.setitem(arr, ..., call(np.where, (chosen, each, arr), {}))
 
 
 @special(np.fill_diagonal)
 def _fill_diagonal(recorder: Recorder, a: Any, val: Any, wrap: bool = False) -> None:
     a = _target(recorder, a)
-    if len(a.spec.shape) != 2 or wrap or recorder.numpy.function(np.ndim, (val,), {}):
+    if len(a.spec.shape) != 2 or wrap or _is_empty(recorder, val):
         _changed(recorder, np.fill_diagonal, a, val, wrap)
         return
     rows, columns = a.shape
     size = recorder.python.call(min, (rows, columns), {})
+    if recorder.numpy.function(np.ndim, (val,), {}):
+        val = recorder.numpy.function(np.resize, (val, size), {})
     index = recorder.numpy.function(np.arange, (size,), {})
     recorder.setitem(a, (index, index), val)
 
@@ -143,6 +157,17 @@ def add_at(recorder: Recorder, ufunc: Any, a: Any, indices: Any, *value: Any) ->
         add_at(recorder, np.add, a, indices, recorder.numpy.ufunc(np.negative, "__call__", value, {}))
         return
     recorder.store(a, recorder.create(apply_at, (ufunc, a, indices, *value), {}, spec))
+
+
+def _chooses(recorder: Recorder, mask: Any, a: Array, values: Any) -> bool:
+    """Whether a mask chooses, element by element, between an array and values that it can hold."""
+    shape = getattr(recorder.abstract(mask), "shape", None)
+    return shape == a.spec.shape and not _is_empty(recorder, values) and _fits(recorder, a, values)
+
+
+def _is_empty(recorder: Recorder, value: Any) -> bool:
+    spec = recorder.abstract(value)
+    return any(type(d) is int and d == 0 for d in spec.shape) if isinstance(spec, Spec) else spec in ([], ())
 
 
 def _fits(recorder: Recorder, a: Array, value: Any) -> bool:

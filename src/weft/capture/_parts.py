@@ -6,10 +6,11 @@ or an optimiser for what the running graph changes, is refused: it would happen 
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
-from weft._module import Module
+from weft._module import Module, _before
 from weft.capture._outside import made_in
 
 _CHANGING = frozenset(
@@ -59,6 +60,27 @@ def tree_fits(tree: Tree) -> bool:
         if own.get("forward") is not forward:
             return False
     return True
+
+
+def call_module(recorder: Any, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call `forward` of a module, and the hooks around it."""
+    before, after = [*module._forward_pre_hooks.values()], [*module._forward_hooks.values()]
+    if any(getattr(hook, "__module__", "") == "weft.nn._backward_hooks" for hook, *_ in (*before, *after)):
+        recorder.refuse(
+            f"a backward hook of {type(module).__name__}", help="remove it; a weft.custom_vjp changes a gradient"
+        )
+    for hook, with_kwargs in before:
+        run = functools.partial(_run, recorder, hook)
+        args, kwargs = _before(run, with_kwargs, module, args, kwargs)
+    result = recorder.run(recorder.reads.attribute(module, "forward"), args, kwargs)
+    for hook, with_kwargs, _ in after:
+        changed = recorder.run(hook, (module, args, kwargs, result) if with_kwargs else (module, args, result), {})
+        result = result if changed is None else changed
+    return result
+
+
+def _run(recorder: Any, function: Any, *args: Any) -> Any:
+    return recorder.run(function, args, {})
 
 
 def refuse_changes(recorder: Any, function: Any) -> None:

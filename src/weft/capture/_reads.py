@@ -48,6 +48,9 @@ class OuterReads:
 
     def name(self, space: Any, name: str, value: Any) -> Any:
         """A variable from outside; `space` is the dict or the cell it lives in."""
+        counted = self.recorder.training.number(space, name)
+        if counted is not None:
+            return counted
         key = (id(space), name)
         if key not in self.names:
             self.names[key] = (space, name, snapshot(value))
@@ -60,7 +63,14 @@ class OuterReads:
             return self.recorder.training.modes[id(owner)][1]
         if isinstance(owner, Tensor) and name in ("grad", "data", "requires_grad"):
             return getattr(self.recorder.constant(owner), name)
+        counted = self.recorder.training.number(owner, name)
+        if counted is not None:
+            return counted
         self.recorder.training.check_read(owner, name)
+        if name == "param_groups" and hasattr(type(owner), "__weft_outside__"):
+            groups = self.recorder.training.param_groups(owner)
+            if groups is not None:
+                return groups
         computed = getattr(type(owner), name, None)
         if isinstance(computed, property) and _is_own(computed.fget):
             self._note(type(owner), name, computed)
@@ -134,6 +144,7 @@ class OuterReads:
 
     def from_outside(self, value: Any) -> None:
         """Note the containers in a value: to have them in a variable is not to have made them."""
+        self.recorder.training.check_outside(value)
         if type(value) not in self.classes and _is_own(type(value)):
             self._special(type(value))
         if isinstance(value, Module):

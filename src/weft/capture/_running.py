@@ -27,6 +27,7 @@ from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
+from weft.capture._parts import call_module
 from weft.capture._pure import attempt_pure
 from weft.capture._refusals import WRAP
 from weft.capture._region import Region
@@ -82,7 +83,7 @@ class Running(SizeNodes):
             if isinstance(function.__self__, (np.random.Generator, np.random.RandomState)):
                 return self.run_numpy(function, args, kwargs)
             if function.__name__ in getattr(type(function.__self__), "__weft_effects__", ()):
-                return self.training.advance(function.__self__, args, kwargs)
+                return self.training.of_schedule(function, args, kwargs)
             if isinstance(function.__self__, Tensor):
                 return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
             return self.run(function.__func__, (function.__self__, *args), kwargs)
@@ -95,7 +96,7 @@ class Running(SizeNodes):
         if self.python.has_rule(function):
             return self.python.call(function, args, kwargs)
         if isinstance(function, Module):
-            return self.run_module(function, args, kwargs)
+            return call_module(self, function, args, kwargs)
         original = getattr(function, "__weft_original__", None)
         if original is not None:
             return self.run(original, args, kwargs)
@@ -236,12 +237,6 @@ class Running(SizeNodes):
             return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
         return self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
 
-    def run_module(self: Any, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of an nn.Module: its `forward`, captured."""
-        if module._forward_hooks or module._forward_pre_hooks:
-            self.refuse(f"hooks of {type(module).__name__}", help="remove them, or call what they do in forward")
-        return self.run(self.reads.attribute(module, "forward"), args, kwargs)
-
     def run_other(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A builtin, a class, or an object with `__call__`."""
         if isinstance(function, type):
@@ -336,6 +331,8 @@ class Running(SizeNodes):
         )
 
     def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
+        if self.training.set_number(target, name, value):
+            return
         self.change_place(target, name, f".{name}")
         self.reads.made(value)
         setattr(target, name, value)

@@ -16,6 +16,8 @@ from weft._step import (
     advance,
     forget,
     grad_of,
+    last_rate,
+    number_of,
     option,
     prepare,
     put,
@@ -23,6 +25,9 @@ from weft._step import (
     remembered,
     set_grad,
     set_mode,
+    set_number,
+    set_option,
+    to_array,
     to_tensor,
 )
 from weft.autograd import no_grad, tensor
@@ -33,8 +38,8 @@ from weft.graph._storage_kinds import gives_own, is_check
 from weft.ops._op import TABLE
 from weft.ops.elementwise import stop_gradient
 
-_ALLOWED = EFFECTS | {advance, forget, option, prepare, remember, remembered, set_mode}
-_READING = frozenset({grad_of, option, remembered})
+_READING = frozenset({grad_of, last_rate, number_of, option, remembered})
+_ALLOWED = EFFECTS | _READING | {advance, forget, prepare, remember, set_mode, set_number, set_option}
 _KEEPING = {set_grad: 1, put: 1, remember: 4}  # which argument is kept, or written after others were
 
 
@@ -63,6 +68,22 @@ def on_arrays(captured: Captured) -> bool:
     shown = [made.get(node, node) if is_tensor(leaf) else node for leaf, node in pairs]
     output.args = (tree.unflatten(shown),)
     return True
+
+
+def of_traced_classes(captured: Captured) -> None:
+    """Let derivatives be Tensors or arrays as they were traced: by their arguments, not by what they are made of."""
+    graph = captured.graph
+    leaves, results, tree = captured.recorder.result
+    output, shown = graph.output_node(), []
+    for leaf, node in zip(leaves, results, strict=True):
+        if isinstance(node, Node) and node.meta.get("as_traced"):
+            with graph.inserting_before(output):
+                made = graph.call_function(to_tensor if is_tensor(leaf) else to_array, (node,))
+            made._position = node._position
+            made.meta["type"] = node.meta.get("type")
+            node = made
+        shown.append(node)
+    output.args = (tree.unflatten(shown),)
 
 
 def _allowed(node: Node) -> bool:

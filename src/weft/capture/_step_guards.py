@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from weft._step import number_of
 from weft.autograd import Tensor
 from weft.capture._step_state import Stepped, _kind
 
@@ -14,7 +18,12 @@ if TYPE_CHECKING:
 
 def step_guards(guards: Guards, training: Training) -> None:
     """Add the guards of a step to those of a captured call."""
-    if not training.used:
+    for (_, name), began in training.began.items():
+        holder, _ = training.recorder.computed[began.node]
+        read = f"{guards.bound(number_of, 'number')}({guards.bound(holder, 'holder')}, {name!r})"
+        kind = type(number_of(holder, name))
+        guards.require(f"type({read}) is {guards.bound(kind, 'kind')}", f"{name} is a number of type {kind.__name__}")
+    if not training.used and not training.optimizers:
         return
     inputs = {id(value): guards.names[node] for node, value in training.inputs.items() if node in guards.names}
     labels = {id(value): guards.labels[node] for node, value in training.inputs.items() if node in guards.labels}
@@ -23,14 +32,16 @@ def step_guards(guards: Guards, training: Training) -> None:
         if id(value) in inputs:
             text = inputs[id(value)]
             needs = value._requires_grad
-            test = f"{text}._requires_grad is {needs}" + (f" and {text}._step is None" if needs else "")
+            test = f"{text}._requires_grad is {needs}"
+            if needs:
+                test += f" and {text}._step is None and not {text}._hooks"
             guards.require(test, f"{labels[id(value)]} {'requires' if needs else 'does not require'} a gradient")
         else:
-            outside.append((value, value._requires_grad, value.dtype, value.shape))
+            outside.append((value, value._requires_grad, value.dtype, value.shape, _hooks(value)))
     held = guards.bound(tuple(outside), "leaves")
     guards.require(
         f"{guards.bound(leaves_fit, 'fits')}({held})",
-        "the same parameters require gradients, of the same shapes and dtypes",
+        "the same parameters require gradients, of the same shapes, dtypes and hooks",
     )
     asked = [grad for grad in training.grads.values() if grad.asked]
     was = {id(grad.tensor): None if grad.tensor.grad is None else _kind(grad.tensor.grad) for grad in asked}
@@ -45,18 +56,55 @@ def step_guards(guards: Guards, training: Training) -> None:
         text = f"{guards.bound(grads_fit, 'fits')}({guards.bound(kept, 'grads')})"
         has = "have" if kept[0][1] is not None else "have no"
         guards.require(text, f"the parameters {has} gradients when the step begins")
+    _sharing(guards, training, inputs)
     for stepped in training.optimizers.values():
         text = f"{guards.bound(optimizer_fits, 'fits')}({guards.bound(_Was(stepped), 'optimizer')})"
         name = type(stepped.optimizer).__name__
         guards.require(text, f"{name} has the same parameters, options that decide, and kinds of state")
 
 
-def leaves_fit(leaves: tuple[tuple[Tensor, bool, Any, Any], ...]) -> bool:
-    """Whether the same Tensors require gradients, are what they were, and none has a hook."""
-    return all(
-        one._requires_grad is needs and one._array.dtype == dtype and one._array.shape == shape and not one._hooks
-        for one, needs, dtype, shape in leaves
+def _sharing(guards: Guards, training: Training, inputs: dict[int, str]) -> None:
+    """What the step writes shares no memory with anything else: the graph takes each for itself."""
+    if not training.put:
+        return
+    given = [(value, inputs[id(value)]) for value in training.inputs.values() if id(value) in inputs]
+    given = [(value, text) for value, text in given if isinstance(value, (np.ndarray, Tensor))]
+    outside: list[Any] = [value for value, _ in training.buffers().values() if id(value) not in inputs]
+    outside += [value for value, _ in training.recorder.constants.values() if isinstance(value, np.ndarray)]
+    written = tuple(id(value) in training.put for value in (*outside, *(value for value, _ in given)))
+    held = f"{guards.bound(tuple(outside), 'held')}, {guards.bound(written, 'written')}"
+    text = f"{guards.bound(apart, 'apart')}({held}, {', '.join(text for _, text in given)})"
+    guards.require(text, "what the step writes shares no memory with anything else", plain=True)
+
+
+def apart(outside: tuple[Any, ...], written: tuple[bool, ...], *given: Any) -> bool:
+    """Whether of some arrays those that are written share no memory with others."""
+    owners: dict[int, Any] = {}  # by the id of what has the memory, all arrays in it
+    for value, changes in zip((*outside, *given), written, strict=True):
+        array = value._array if isinstance(value, Tensor) else value
+        base = array.base
+        owners.setdefault(id(array if base is None else base), []).append((array, changes))
+    return not any(
+        (changes or others_change) and np.may_share_memory(array, other)
+        for arrays in owners.values()
+        if len(arrays) > 1
+        for (array, changes), (other, others_change) in itertools.combinations(arrays, 2)
     )
+
+
+def leaves_fit(leaves: tuple[tuple[Tensor, bool, Any, Any, Any], ...]) -> bool:
+    """Whether the same Tensors require gradients, are what they were, and have the same hooks."""
+    return all(
+        one._requires_grad is needs
+        and one._array.dtype == dtype
+        and one._array.shape == shape
+        and (_hooks(one) == hooks if hooks else not one._hooks)
+        for one, needs, dtype, shape, hooks in leaves
+    )
+
+
+def _hooks(tensor: Tensor) -> tuple[Any, ...]:
+    return tuple((tensor._hooks or {}).values())
 
 
 def grad_fits(tensor: Tensor, was: Any) -> bool:

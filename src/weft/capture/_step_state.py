@@ -1,20 +1,19 @@
 """An optimiser in a captured program: its `_update` runs on traced arrays and numbers.
 
-Options are read when the graph runs. What decides which way `_update` goes (whether there is a momentum) is settled at
-capture, under a guard.
+What decides which way `_update` goes (whether there is a momentum) is settled at capture, under a guard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft._step import complexes, option, prepare, reals, remember, remembered
+from weft._step import complexes, forget, prepare, reals, remember, remembered
 from weft.autograd import Tensor
-from weft.capture._values import Array, Scalar
+from weft.capture._step_options import Options
+from weft.capture._values import Array
 from weft.errors import DtypeError, ShapeError
 from weft.graph import Node
 from weft.ops import Spec
@@ -36,6 +35,9 @@ class Stepped:
         self.groups = [tuple(group["params"]) for group in optimizer.param_groups]
         self.fixed: dict[tuple[int, str], Any] = {}  # options that are no numbers, as they were read
         self.states: dict[int, State] = {}
+        self.shown: list[Options] = []  # what stands for `param_groups`
+        # Options that the program itself has set: the number, where it is known at capture.
+        self.options_set: dict[tuple[int, str], float | None] = {}
 
     @property
     def node(self) -> Node:
@@ -51,18 +53,44 @@ class Stepped:
                 gradient = training.grad(parameter)
                 if gradient is not None:
                     self._check(parameter, gradient)
-                    ready.append((number, index, parameter))
-        places = tuple((number, index) for number, index, _ in ready)
-        recorder.create(prepare, (self.node, places), {}, None)
+                    ready.append((number, index, parameter, training.came(parameter)))
+        places, came = tuple(one[:2] for one in ready), tuple(one[3] for one in ready)
+        certain = all(one is True for one in came)
+        recorder.create(prepare, (self.node, places, *(() if certain else (came,))), {}, None)
         options = [Options(self, number) for number in range(len(self.groups))]
         update = recorder.bind(type(self.optimizer)._update)
         before, training.by_hints = training.by_hints, True
         try:
-            for number, index, parameter in ready:
+            for number, index, parameter, there in ready:
                 state = self._state(number, index, parameter)
+                training.write_if = there
+                if there is not True:
+                    state.skips(there)
                 recorder._deeper(update, (self.optimizer, parameter, state, options[number]), {})
         finally:
-            training.by_hints = before
+            training.by_hints, training.write_if = before, True
+
+    def param_groups(self) -> list[Options]:
+        """`optimizer.param_groups` in the program."""
+        if not self.shown:
+            self.shown = [Options(self, number) for number in range(len(self.groups))]
+            for options in self.shown:
+                self.recorder.made(options)  # it may be changed
+        return self.shown
+
+    def forget_options(self) -> None:
+        """Read all options anew: a schedule has changed some."""
+        self.options_set = dict.fromkeys(self.options_set)
+        for options in self.shown:
+            options.read.clear()
+
+    def knows(self, number: int, name: str) -> bool:
+        """Whether an option is what it was when the call began, so that the program may go by it, under a guard.
+
+        A schedule may have changed the learning rate; what decides in an `_update` is something else.
+        """
+        advanced = id(self.optimizer) in self.training.advanced and not self.training.by_hints
+        return not advanced and (number, name) not in self.options_set
 
     def _check(self, parameter: Tensor, gradient: Array) -> None:
         name = type(self.optimizer).__name__
@@ -90,46 +118,6 @@ class Stepped:
             state.finish()
 
 
-class Options(dict[str, Any]):
-    """The options of a parameter group: numbers are those of the running graph."""
-
-    def __init__(self, stepped: Stepped, number: int) -> None:
-        super().__init__(stepped.optimizer.param_groups[number])
-        self.stepped = stepped
-        self.number = number
-        self.read: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.read:
-            self.read[name] = self._value(name, super().__getitem__(name))
-        return self.read[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default  # noqa: SIM401  # this is `get` itself
-
-    def _value(self, name: str, value: Any) -> Any:
-        if name == "params":
-            return value
-        if isinstance(value, (list, tuple)) and all(map(_is_number, value)):
-            return type(value)(self._number(name, part, place) for place, part in enumerate(value))
-        if _is_number(value):
-            return self._number(name, value)
-        self.stepped.fixed[self.number, name] = value
-        return value
-
-    def _number(self, name: str, value: Any, *place: int) -> Scalar:
-        recorder, optimizer = self.stepped.recorder, self.stepped.optimizer
-        node = recorder.create(option, (self.stepped.node, self.number, name, *place), {}, float, name)
-        recorder.computed[node] = (optimizer, self.number, name, *place)
-        return Scalar(recorder, float, node, hint=float(value))
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, (Tensor, np.ndarray)):
-        return value.ndim == 0
-    return isinstance(value, Number) and not isinstance(value, (bool, complex))
-
-
 class State(MutableMapping[str, Any]):
     """What an optimiser remembers of one parameter, in a captured step."""
 
@@ -150,6 +138,7 @@ class State(MutableMapping[str, Any]):
         self.held: dict[str, Any] = {}
         self.first: dict[str, Any] = {}  # the node of what an array held when the step began
         self.plain = {name: value for name, value in present.items() if self.kinds[name] is None}
+        self.came: tuple[Any, ...] = ()  # whether its gradient came, where only running the graph tells
 
     def __getitem__(self, name: str) -> Any:
         if name in self.held:
@@ -188,20 +177,31 @@ class State(MutableMapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return (name in self.held or name in self.kinds) and self.held.get(name) is not _GONE  # type: ignore[call-overload]  # any key may be asked for
 
+    def skips(self, came: Any) -> None:
+        """Remember nothing of a step that the running graph may leave out."""
+        if self.held:
+            self.stepped.recorder.refuse(
+                "two steps of an optimiser in one call, and a parameter that may or may not have a gradient",
+                help="make one step a call",
+            )
+        self.came = (came,)
+
     def finish(self) -> None:
         """Append the effects of what has changed."""
-        from weft._step import forget
-
         recorder = self.stepped.recorder
         where = (self.stepped.node, self.number, self.index)
         for name, value in self.held.items():
             if value is _GONE:
-                recorder.create(forget, (*where, name), {}, None)
+                recorder.create(forget, (*where, name, *self.came), {}, None)
             elif name not in self.first:
-                new = (True,) if isinstance(value, Array) else ()
-                recorder.create(remember, (*where, name, value, *new), {}, None)
+                self._remember(name, value, isinstance(value, Array))
             elif isinstance(value, Array) and value.node is not self.first[name]:
-                recorder.create(remember, (*where, name, value), {}, None)
+                self._remember(name, value, False)
+
+    def _remember(self, name: str, value: Any, new: bool) -> None:
+        how = (new, *self.came) if new or self.came else ()
+        where = (self.stepped.node, self.number, self.index)
+        self.stepped.recorder.create(remember, (*where, name, value, *how), {}, None)
 
 
 def _kind(value: Any, dtype: Any = None) -> Any:

@@ -11,303 +11,42 @@ are read when the graph runs, so that a schedule may change them between two cal
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from numpy.lib.array_utils import byte_bounds
 
-from weft._step import Holder, advance, grad_of, put, set_grad, set_mode
+from weft._step import Holder, advance, last_rate, put, set_grad, set_mode
 from weft.autograd import Tensor
-from weft.capture._opaque import Opaque
+from weft.capture._step_counters import Counters
 from weft.capture._step_state import Stepped, traced_blocks
-from weft.capture._values import Array
-from weft.errors import AutogradError
+from weft.capture._values import Scalar
 from weft.graph import Node
-from weft.ops import Spec
-from weft.ops._dim import same_shape
 from weft.ops._op import TABLE
 from weft.ops.indexing import index_update
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
-    from weft.capture._region import Buffer
 
 
 _AFTER = "read it outside of the captured function; or before that step, where a new value is a new graph"
 
 
-class Grad:
-    """The gradient of one leaf in the course of a step: None, or a traced Tensor."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.value: Any = None
-        self.first: Node | None = None  # what it was when the step began
-        self.asked = False  # whether it mattered what the leaf had when the step began
-        self.keeps = False  # whether the Tensor that was there stays
-        self.changed = False
-
-
-class Training:
+class Training(Counters):
     """What one capture does with gradients and optimisers."""
 
     def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.used = False
+        super().__init__(recorder)
         self.by_hints = False  # whether numbers known in this call decide, under a guard: the options of an optimiser
-        self.inputs: dict[Node, Any] = {}  # input of the graph → the array or Tensor of this call
-        self.grads: dict[int, Grad] = {}
-        self.detached: set[Node] = set()  # gradients: nothing flows back through them
-        self.walked: set[Node] = set()  # calls whose derivative was taken, and not kept for once more
-        self.before: dict[Node, Node] = {}  # what an optimiser wrote into a leaf → what was there
+        self.write_if: Any = True  # whether what an optimiser writes is written; traced where a gradient may be missing
+        self.put: set[int] = set()  # ids of Tensors that the step writes
         self.optimizers: dict[int, Stepped] = {}
         self.objects: dict[int, Node] = {}  # by id, optimisers and schedules
         self.modes: dict[int, tuple[Any, bool]] = {}  # by id, modules that the program sets to training or evaluation
         self.holders: dict[int, Holder] = {}
         self.advanced: set[int] = set()  # ids of schedules that have made a step, and of their optimisers
-        self._known: dict[int, tuple[Tensor, Buffer]] | None = None
-        self._owners: dict[Buffer, Tensor] = {}
-        self._seen = 0  # of the arrays from outside
-
-    def begin(self, what: str) -> None:
-        """Refuse where a step cannot be captured."""
-        recorder = self.recorder
-        if recorder.untyped or not recorder.keeps_raising:
-            recorder.refuse(f"{what}: only weft.compile captures whole steps", help="use weft.compile")
-        if recorder.region is not recorder.root:
-            recorder.refuse(
-                f"{what} inside a captured branch, loop or derivative", help="call it in the function itself"
-            )
-        self.used = True
-
-    # Leaves
-
-    def buffers(self) -> dict[int, tuple[Tensor, Buffer]]:
-        """By id, the Tensors that come from outside and the memory that stands for each."""
-        constants = self.recorder.constants
-        if self._known is None:
-            held = {buffer.target: buffer for buffer in self.recorder.root.held if buffer.target is not None}
-            tensors = ((node, value) for node, value in self.inputs.items() if isinstance(value, Tensor))
-            self._known = {id(value): (value, held[node]) for node, value in tensors if node in held}
-            self._seen = 0
-        for value, traced in itertools.islice(constants.values(), self._seen, None):
-            if isinstance(value, Tensor) and not isinstance(traced, Opaque):
-                self._known.setdefault(id(value), (value, traced.buffer))
-        self._seen = len(constants)
-        return self._known
-
-    def tensor_of(self, array: Array) -> Tensor | None:
-        """The Tensor from outside that a traced one stands for; None where it is computed."""
-        if array.path or array.buffer.target is None:
-            return None
-        return self.of_buffer(array.buffer)
-
-    def of_buffer(self, buffer: Buffer) -> Tensor | None:
-        """The Tensor from outside whose memory a buffer stands for."""
-        known = self.buffers()
-        for value, _ in itertools.islice(known.values(), len(self._owners), None):
-            self._owners[known[id(value)][1]] = value
-        return self._owners.get(buffer)
-
-    def target_of(self, tensor: Tensor) -> Node:
-        """The node by which the graph reads a Tensor itself, whatever was written into it."""
-        known = self.buffers().get(id(tensor))
-        buffer = self.recorder.constant(tensor).buffer if known is None else known[1]
-        target: Any = buffer.target
-        assert isinstance(target, Node)
-        return target
-
-    def _leaves(self) -> dict[Node, Tensor]:
-        """The nodes at which gradients arrive: what leaves hold, and held before they were written."""
-        found: dict[Node, Tensor] = {}
-        for value, buffer in self.buffers().values():
-            if not value._requires_grad:
-                continue
-            if value._step is not None:
-                self.recorder.refuse(
-                    "backward() through a Tensor that was computed outside of the captured function",
-                    help="compute it inside, or give it detached",
-                )
-            if value._hooks:
-                self.recorder.refuse("backward() to a Tensor with hooks", help="remove them: handle.remove()")
-            node: Any = self.recorder.root.held[buffer]
-            while isinstance(node, Node):
-                found[node] = value
-                if node is buffer.target:
-                    break
-                node = self.before.get(node) or (node.args[0] if node.target is index_update else None)
-        return found
-
-    # Gradients
-
-    def backward(
-        self,
-        tensors: Any,
-        grad_tensors: Any = None,
-        retain_graph: Any = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """`weft.autograd.backward`, and `loss.backward()`."""
-        self.begin("backward()")
-        if create_graph:
-            self.recorder.refuse("backward(create_graph=True)", help="use weft.autograd.grad, or weft.grad")
-        leaves = self._leaves()
-        found = self._walk("backward", tensors, grad_tensors, leaves, bool(retain_graph))
-        chosen = None if inputs is None else self._chosen(inputs)
-        arrived: dict[int, tuple[Tensor, Any]] = {}
-        for node, value in found.items():
-            tensor = leaves[node]
-            if chosen is None or id(tensor) in chosen:
-                known = arrived.get(id(tensor))
-                arrived[id(tensor)] = (tensor, value if known is None else known[1] + value)
-        for tensor, value in arrived.values():
-            self.accumulate(tensor, self._traced(value))
-
-    def gradients(
-        self,
-        outputs: Any,
-        inputs: Any,
-        grad_outputs: Any = None,
-        retain_graph: Any = None,
-        create_graph: bool = False,
-        allow_unused: Any = None,
-        materialize_grads: bool = False,
-    ) -> tuple[Any, ...]:
-        """`weft.autograd.grad`."""
-        self.begin("weft.autograd.grad")
-        recorder = self.recorder
-        wanted = [one if isinstance(one, Array) else recorder.constant(one) for one in _listed(inputs)]
-        for one in wanted:
-            outside = self.tensor_of(one)
-            if outside is not None and not outside._requires_grad:
-                raise AutogradError("grad: an input does not require a gradient")
-        retain = create_graph if retain_graph is None else retain_graph
-        computed = [one.node for one in wanted if self.tensor_of(one) is None]
-        found = self._walk("grad", outputs, grad_outputs, self._leaves(), bool(retain), computed)
-        results: list[Any] = []
-        for i, one in enumerate(wanted):
-            value = found.get(one.node)
-            if value is not None:
-                results.append(self._traced(value, detached=not create_graph))
-            elif materialize_grads:
-                results.append(self._zeros(one))
-            elif allow_unused:
-                results.append(None)
-            else:
-                raise AutogradError(f"grad: the outputs do not depend on input {i}")
-        return tuple(results)
-
-    def _traced(self, value: Any, detached: bool = True) -> Any:
-        if detached:
-            self.detached.add(value.node)
-        return self.recorder.wrap(value.node, value.type, array=True, tensor=True)
-
-    def _walk(
-        self, name: str, tensors: Any, gradients: Any, leaves: Any, retain: bool, computed: Any = ()
-    ) -> dict[Node, Any]:
-        """The gradients of tensors at leaves, and at values that are computed on the way."""
-        given = _listed(tensors)
-        seeds = [None] * len(given) if gradients is None else _listed(gradients)
-        results: dict[Node, Node | None] = {}
-        for one, seed in zip(given, seeds, strict=True):
-            if not isinstance(one, Array):
-                raise AutogradError(f"{name}: this tensor does not require a gradient")
-            if seed is None and not all(isinstance(d, int) and d == 1 for d in one.spec.shape):
-                raise AutogradError(f"{name}: the gradient of a tensor of shape {one.spec.shape} has to be given")
-            if one.node in results:
-                self.recorder.refuse(f"{name} of one tensor given twice")
-            results[one.node] = self._seed(one, seed)
-        # Derivatives are made in a room above this one, which is therefore imported by name and only when needed.
-        walk = import_module("weft.transform._backward").leaf_gradients
-        held = {grad.value.node for grad in self.grads.values() if grad.value is not None}
-        made = walk(self.recorder, results, leaves, self.detached | held, computed)
-        if made is None:
-            raise AutogradError(f"{name}: this tensor does not require a gradient and nothing was recorded for it")
-        found, walked = made
-        if not self.walked.isdisjoint(walked - leaves.keys()):
-            raise AutogradError(f"{name}: the values it needs were freed by an earlier backward")
-        if not retain:
-            self.walked |= walked - leaves.keys()
-        return dict(found)
-
-    def _seed(self, result: Any, gradient: Any) -> Node | None:
-        if gradient is None:
-            return None
-        given = gradient if isinstance(gradient, Array) else self.recorder.constant(gradient)
-        if not same_shape(given.spec.shape, result.spec.shape):
-            raise AutogradError(f"backward: a tensor of {result.spec.shape} got a gradient of {given.spec.shape}")
-        if given.spec.dtype != result.spec.dtype:
-            given = self.recorder.call_op(TABLE["astype"], (given, result.spec.dtype), {})
-        node: Node = given.node
-        return node
-
-    def _chosen(self, inputs: Any) -> set[int]:
-        found = [self.tensor_of(one) if isinstance(one, Array) else one for one in _listed(inputs)]
-        if not all(isinstance(one, Tensor) for one in found):
-            self.recorder.refuse("backward(inputs=...) of computed Tensors", help="name leaves")
-        return {id(one) for one in found}
-
-    def accumulate(self, tensor: Tensor, gradient: Any) -> None:
-        """Add to the gradient of a leaf."""
-        held = self._grad(tensor)
-        if held.value is not None:
-            held.value = held.value + gradient
-            self.detached.add(held.value.node)
-        else:
-            held.value, held.keeps = gradient, False
-        held.changed = True
-
-    def _grad(self, tensor: Tensor, asks: bool = True) -> Grad:
-        known = self.grads.get(id(tensor))
-        if known is not None:
-            return known
-        recorder = self.recorder
-        made = self.grads[id(tensor)] = Grad(tensor)
-        if not asks:
-            return made
-        made.asked = True
-        present = tensor.grad
-        if present is not None:
-            if present._requires_grad:
-                recorder.refuse("a gradient that has a gradient itself", help="set it to None first: zero_grad()")
-            spec = Spec(present.shape, present.dtype)
-            made.first = recorder.create(grad_of, (self.target_of(tensor),), {}, spec)
-            self.detached.add(made.first)
-            made.value, made.keeps = recorder.wrap(made.first, spec, array=True, tensor=True), True
-        return made
-
-    def grad(self, tensor: Tensor) -> Any:
-        """`tensor.grad`."""
-        self.begin("the gradient of a Tensor from outside")
-        return self._grad(tensor).value
-
-    def set_grad(self, tensor: Tensor, value: Any) -> None:
-        """`tensor.grad = value`."""
-        self.begin("setting the gradient of a Tensor from outside")
-        if value is not None and not isinstance(value, (Array, Tensor)):
-            raise TypeError(f".grad holds a tensor or None, not {type(value).__name__}")
-        held = self._grad(tensor, asks=False)
-        if value is held.value and value is not None:
-            return  # `p.grad *= 0.5` has written it already
-        held.value = self.recorder.constant(value) if isinstance(value, Tensor) else value
-        held.keeps, held.changed = False, True
-
-    def grad_of(self, array: Array) -> Any:
-        """`.grad` of a traced Tensor."""
-        return self.grad(self._outside(array, ".grad"))
-
-    def set_grad_of(self, array: Array, value: Any) -> None:
-        """`.grad = value` of a traced Tensor."""
-        self.set_grad(self._outside(array, ".grad"), value)
-
-    def _outside(self, array: Array, what: str) -> Tensor:
-        tensor = self.tensor_of(array)
-        if tensor is None:
-            self.recorder.refuse(f"{what} of a Tensor that the program computes", help="use weft.grad")
-        return tensor
+        self.changed_outside: dict[int, Any] = {}  # by id, parameter groups that a schedule has changed
 
     # Optimisers
 
@@ -344,16 +83,37 @@ class Training:
                 held = self._grad(parameter)
                 held.value, held.changed = self._zeros(held.value), True
 
-    def _zeros(self, value: Any) -> Any:
-        made = self.recorder.call_op(TABLE["zeros_like"], (value,), {})
-        self.detached.add(made.node)
-        return made
+    def param_groups(self, optimizer: Any) -> Any:
+        """`optimizer.param_groups`; None where it counts as it is at capture."""
+        captured = self.recorder.keeps_raising and not self.recorder.untyped
+        return self._stepped(optimizer).param_groups() if captured else None
 
-    def advance(self, schedule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """`schedule.step(*args)`: it runs when the graph does."""
-        self.begin("a schedule's step")
-        self.recorder.create(advance, (self.held(schedule, "schedule"), *args), kwargs, None)
-        self.advanced |= {id(schedule), id(getattr(schedule, "optimizer", schedule))}
+    def of_schedule(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`schedule.step(*args)` and `schedule.get_last_lr()`: they run when the graph does."""
+        schedule, recorder = method.__self__, self.recorder
+        self.begin(f"a schedule's {method.__name__}()")
+        node, optimizer = self.held(schedule, "schedule"), schedule.optimizer
+        stepped = self._stepped(optimizer)
+        if method.__name__ == "get_last_lr":
+            places = range(len(stepped.groups))
+            return [Scalar(recorder, float, recorder.create(last_rate, (node, k), {}, float)) for k in places]
+        recorder.create(advance, (node, *args), kwargs, None)
+        self.advanced |= {id(schedule), id(optimizer)}
+        stepped.forget_options()
+        for value in (optimizer.param_groups, *optimizer.param_groups):
+            self.changed_outside[id(value)] = optimizer
+            if id(value) in recorder.reads.outside:
+                self.check_outside(value)
+        return None
+
+    def check_outside(self, value: Any) -> None:
+        """Refuse parameter groups that a variable holds, where a schedule changes them."""
+        optimizer = self.changed_outside.get(id(value))
+        if optimizer is not None:
+            self.recorder.refuse(
+                f"a parameter group of {type(optimizer).__name__} in a variable, and a schedule that changes it",
+                help="read it from the optimiser where it is needed: optimizer.param_groups",
+            )
 
     def check_read(self, owner: Any, name: str) -> None:
         """Refuse to read from a schedule or an optimiser what the step has changed: it is known when the graph runs."""
@@ -361,7 +121,7 @@ class Training:
         changed = stepped is not None and bool(stepped.states) and name == "state"
         if id(owner) in self.advanced:
             is_schedule = hasattr(type(owner), "__weft_effects__")
-            changed = name not in ("step", "optimizer") if is_schedule else name in ("param_groups", "state")
+            changed = name not in ("step", "get_last_lr", "optimizer") if is_schedule else name == "state"
         if changed:
             after = "the schedule" if id(owner) in self.advanced else "the optimiser"
             self.recorder.refuse(f".{name} of a {type(owner).__name__}, read after {after} made a step", help=_AFTER)
@@ -393,6 +153,9 @@ class Training:
         """Let a leaf hold another value, as an optimiser does."""
         buffer = self.recorder.constant(tensor).buffer
         root = self.recorder.root
+        if self.write_if is not True:
+            both = [self.recorder.wrap(node, buffer.spec, array=True) for node in (value, root.held[buffer])]
+            value = self.recorder.call_op(TABLE["where"], (self.write_if, *both), {}).node
         self.before[value] = root.held[buffer]
         root.write(buffer, value)
 
@@ -417,18 +180,19 @@ class Training:
 
     def finish(self, results: list[Any]) -> None:
         """Append what the step changes outside; `results` are what the program returns."""
+        self.finish_counts()
         if not self.used and not self._only_writes(results):
             return
         recorder, root = self.recorder, self.recorder.root
         for grad in self.grads.values():
-            value = None if grad.value is None else grad.value.node
-            if grad.changed or value is not grad.first:
-                place = self.target_of(grad.tensor)
-                recorder.create(set_grad, (place, value, *((True,) if grad.keeps else ())), {}, None)
+            gradient = None if grad.value is None else grad.value.node
+            if grad.changed or gradient is not grad.first:
+                how = (False, grad.came) if grad.came is not True else (True,) if grad.keeps else ()
+                recorder.create(set_grad, (self.target_of(grad.tensor), gradient, *how), {}, None)
         for stepped in self.optimizers.values():
             stepped.finish()
         self._check_sharing()
-        for _, buffer in self.buffers().values():
+        for value, buffer in self.buffers().values():
             target: Any = buffer.target
             node: Any = root.held[buffer]
             while isinstance(node, Node) and node.target is index_update and node.args[1] is ...:
@@ -436,11 +200,16 @@ class Training:
             if node is not target:
                 recorder.create(put, (target, node), {}, None)
                 root.held[buffer] = target
+                self.put.add(id(value))
 
     def _check_sharing(self) -> None:
-        """Refuse to write a Tensor that shares memory with another: the graph takes each for itself."""
-        held = self.recorder.root.held
-        known = [(value._array, buffer) for value, buffer in self.buffers().values() if value._array.size]
+        """Refuse to write a Tensor that shares memory with another: the graph takes each for itself.
+
+        Of arguments, a guard sees to it.
+        """
+        held, given = self.recorder.root.held, {id(value) for value in self.inputs.values()}
+        tensors = [(value, buffer) for value, buffer in self.buffers().values() if id(value) not in given]
+        known = [(value._array, buffer) for value, buffer in tensors if value._array.size]
         spans = [(*byte_bounds(array), held[buffer] is not buffer.target, buffer.name) for array, buffer in known]
         reach, any_written, name = 0, False, ""  # of the arrays before that lie one over the other
         for begin, end, written, other in sorted(spans):
@@ -453,7 +222,3 @@ class Training:
                 )
             any_written = any_written or written
             reach, name = (end, other) if end > reach else (reach, name)
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -38,7 +38,7 @@ class Problem:
     help: str | None
 
     def __str__(self) -> str:
-        lines = [f"{self.file}:{self.line}, in {self.function}"]
+        lines = [f"{self.file}:{self.line}" + (f", in {self.function}" if self.function else "")]
         lines += [f"    {part}" for part in (self.text, self.caret) if part]
         lines.append(self.reason)
         return "\n".join(lines if self.help is None else [*lines, f"help: {self.help}"])

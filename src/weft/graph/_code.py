@@ -25,6 +25,7 @@ from weft.graph._inputs import Inputs
 from weft.graph._literals import Literals, is_name, is_variable
 from weft.graph._node import Node
 from weft.graph._print import known_type, one_line
+from weft.ops.logic import choose
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -320,6 +321,9 @@ class Writer:
                 return f"{self.literal(args[0])} {'is' if target is operator.is_ else 'is not'} {self.literal(args[1])}"
         if len(args) == 1 and target in _PREFIX:
             return f"{_PREFIX[target]}{self._operand(args[0])}"
+        if target is choose:
+            condition, one, other = map(self.literal, args)
+            return f"{one} if {condition} else {other}"
         return None
 
     def _operand(self, value: Any) -> str:

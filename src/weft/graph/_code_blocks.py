@@ -392,6 +392,8 @@ class BlockWriter(Writer):
             ends = [max(value.at, value.uses.get(top, -1)) for value in variable.members if value.block is top]
             if ends:
                 last[variable] = max(ends)
+            elif any(is_spec(value.type) and value.type.shape for value in variable.members):
+                last[variable] = max(_place_in(top, value.block) for value in variable.members)  # of a body: an array
         writes = self.program.output.kwargs.get("writes", ()) if self.program.output is not None else ()
         for target, _ in writes:
             last[self.variables.variable(self.program.values[target])] = top.end
@@ -426,6 +428,14 @@ class _NoRows:
 
     def __call__(self, carries: list[Any], xs: list[Any], *operands: Any) -> Any:
         return _control_scan.scan_graph(self.body, carries, xs, operands, 0, False)[1][self.number]
+
+
+def _place_in(top: Block, block: Block) -> int:
+    """The position of the statement of the function that a block is in."""
+    while block.parent is not top:
+        assert block.parent is not None
+        block = block.parent
+    return block.at
 
 
 def _type(program: Program, argument: Any) -> Any:

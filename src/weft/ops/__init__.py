@@ -30,6 +30,7 @@ from weft.ops.creation import *
 from weft.ops.cumulative import *
 from weft.ops.dtypes import *
 from weft.ops.elementwise import *
+from weft.ops.gammas import *
 from weft.ops.gelus import *
 from weft.ops.grids import *
 from weft.ops.indexing import *

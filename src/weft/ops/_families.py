@@ -141,7 +141,7 @@ def movement(
 
     def declare(function: Callable[..., Any]) -> Op:
         def infer(x: Any, *parameters: Any) -> Spec:
-            return Spec(shape(shape_of(x), *parameters), x.dtype)
+            return Spec(shape(shape_of(x), *parameters), dtype_of(x))
 
         first = next(iter(inspect.signature(function).parameters))
         return Op(

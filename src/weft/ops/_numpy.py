@@ -30,6 +30,12 @@ def _has_number(given: Given) -> bool:
     return any(type(value) in (bool, int, float, complex) for value in given.values())
 
 
+def _is_real(given: Given) -> bool:
+    matrix = given.get("a")
+    known = hasattr(type(matrix), "dtype")  # a proxy would record that it was asked
+    return not known or np.dtype(matrix.dtype).kind != "c"  # type: ignore[union-attr]  # it has one
+
+
 def _is_one_of(value: Any, names: tuple[str, ...]) -> bool:
     return isinstance(value, str) and value in names
 
@@ -45,8 +51,8 @@ _ENDS = ("prepend", "append")
 _DIFFERS: dict[Any, Callable[[Given], bool]] = {
     np.split: _always,  # a list; the op gives a tuple
     np.argsort: lambda given: not _stable(given),  # which leaves equal elements in any order; the op in theirs
-    np.linalg.eig: _always,  # real where all eigenvalues are; the op gives complex numbers always
-    np.linalg.eigvals: _always,
+    np.linalg.eig: _is_real,  # real where all eigenvalues are; the op gives complex numbers always
+    np.linalg.eigvals: _is_real,
     np.linalg.pinv: lambda given: given.get("rtol") is None,  # NumPy has a bound of its own for small singular values
     np.meshgrid: _always,  # flattens its arguments first
     np.pad: lambda given: not _is_one_of(given.get("mode", "constant"), _PADS),
@@ -102,13 +108,14 @@ def op_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Op |
     if "out" in given and "out" not in kwargs:
         return None
     differs = _DIFFERS.get(function)
-    if (differs is None or not differs(given)) and _binds(op, args, kwargs):
+    if (differs is None or not differs(given)) and binds(op, args, kwargs):
         return op
     other = TABLE.get(_OTHERWISE.get(function, ""))
-    return other if other is not None and _binds(other, args, kwargs) else None
+    return other if other is not None and binds(other, args, kwargs) else None
 
 
-def _binds(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+def binds(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether an op takes these arguments."""
     try:
         op.bind(args, kwargs)
     except TypeError:

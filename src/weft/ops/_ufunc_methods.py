@@ -18,11 +18,13 @@ from weft.ops._matrices import put_in
 from weft.ops._op import TABLE, Op, no_gradient, op_of
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axis, shape_of
 from weft.ops.creation import arange, asarray, full, zeros
-from weft.ops.cumulative import along, cumulative_sum
+from weft.ops.cumulative import along, cumulative_sum, linear_recurrence
+from weft.ops.dtypes import astype
 from weft.ops.indexing import index_add, scatter_add
 from weft.ops.joining import concat
 from weft.ops.logic import equal, greater, where
 from weft.ops.manipulation import broadcast_to, reshape
+from weft.ops.transcendental import exp, exp2
 
 _REDUCTIONS = {
     "add": ("sum", "sum_where"),
@@ -32,9 +34,9 @@ _REDUCTIONS = {
     "logical_and": ("all", "all_where"),
     "logical_or": ("any", "any_where"),
 }
-_FOLDS = "bitwise_and bitwise_or bitwise_xor logical_xor fmax fmin gcd lcm".split()
+_FOLDS = "bitwise_and bitwise_or bitwise_xor logical_xor fmax fmin gcd lcm hypot logaddexp logaddexp2".split()
 _RUNNING = {"add": "cumulative_sum", "multiply": "cumulative_prod"}
-_SCANS = "maximum minimum fmax fmin logical_and logical_or bitwise_and bitwise_or bitwise_xor".split()
+_SCANS = "maximum minimum fmax fmin logical_and logical_or bitwise_and bitwise_or bitwise_xor logaddexp".split()
 _SEGMENTS = "add multiply maximum minimum logical_and logical_or bitwise_and bitwise_or bitwise_xor".split()
 
 
@@ -58,6 +60,27 @@ def ufunc_method(ufunc: Any, method: str, given: Collection[str] = ()) -> Op | N
 # ── Reduce ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+# What the result of such a fold changes by with one element: y is the result.
+_SLOPES: dict[str, Any] = {
+    "hypot": lambda y, x: x / where(equal(y, 0), 1, y),
+    "logaddexp": lambda y, x: exp(x - y),
+    "logaddexp2": lambda y, x: exp2(x - y),
+}
+
+
+def _fold_back(name: str) -> Any:
+    slope = _SLOPES.get(name)
+    if slope is None:
+        return no_gradient("there is no rule for it; a sum, product, maximum or minimum has one")
+
+    def rule(g: Any, y: Any, array: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        kept = reduced_shape(name, shape_of(array), axis, True)
+        found = reshape(g, kept) * slope(reshape(y, kept), array)
+        return found if where is True else found * astype(where, dtype_of(g))
+
+    return rule
+
+
 def _fold(name: str) -> Op:
     ufunc = getattr(np, name)
 
@@ -73,15 +96,24 @@ def _fold(name: str) -> Op:
 
     reduce.__name__ = f"{name}_reduce"
     reduce.__doc__ = f"All elements along the given axes combined by `{name}`."
-    reason = no_gradient("there is no rule for it; a sum, product, maximum or minimum has one")
-    return op(arrays=("array", "initial", "where"), infer=infer, vjp=reason)(reduce)
+    reason = no_gradient("there is no rule for it")
+    return op(arrays=("array", "initial", "where"), infer=infer, vjp=(_fold_back(name), reason, reason))(reduce)
 
 
 # ── Accumulate ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _running_sum_back(g: Any, y: Any, array: Any, axis: int, dtype: Any) -> Any:
+    """Each g counts exp(x - y) for all elements up to its own; y only grows, so no factor here is above 1."""
+    at = normalize_axis("logaddexp.accumulate", axis, len(shape_of(y)))
+    later = concat([y[along(at, slice(1, None))], y[along(at, slice(-1, None))]], at)
+    return exp(array - y) * linear_recurrence(exp(y - later), g, axis=at, reverse=True)
+
+
 def _scan_back(name: str) -> Any:
     """A running extreme is one of the elements so far: the last one that equals it receives the gradient."""
+    if name == "logaddexp":
+        return _running_sum_back
     if name not in ("maximum", "minimum"):
         return no_gradient("there is no rule for it; a running sum, product, maximum or minimum has one")
 

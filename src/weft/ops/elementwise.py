@@ -107,7 +107,7 @@ multiply = binary(
 divide = binary(
     "divide",
     eval=np.divide,
-    vjp=(lambda g, y, a, b: g / conjugate_of(b), lambda g, y, a, b: -g * conjugate_of(a / b / b)),
+    vjp=(lambda g, y, a, b: g / conjugate_of(b), lambda g, y, a, b: -(g / conjugate_of(b)) * conjugate_of(a / b)),
     domain=(Reals(), _NONZERO),
     doc="Quotient x1 / x2, element by element; integers give floats.",
 )

@@ -64,6 +64,8 @@ def _matmul_x2(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 def _matvec(matrices: Any, vectors: Any) -> Any:
     """The product of each matrix of a stack with the vector that belongs to it."""
+    if len(shape_of(matrices)) == 2 and len(shape_of(vectors)) == 1:
+        return matmul(matrices, vectors)
     return ops.squeeze(matmul(matrices, ops.expand_dims(vectors, -1)), -1)
 
 

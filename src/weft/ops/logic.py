@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -154,6 +155,14 @@ where: Op = pointwise(
     domain=(Reals(0, 2, kind="b"), Reals(), Reals()),
     doc="The element of x1 where the condition is true, of x2 where it is not.",
 )
+
+
+def choose(condition: Any, x1: Any, x2: Any) -> Any:
+    """`where` of single numbers: one of the two, as it is."""
+    return x1 if condition else x2
+
+
+alias(choose, where)
 
 for _function, _op in [
     (operator.eq, equal),

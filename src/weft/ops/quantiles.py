@@ -127,10 +127,11 @@ def _in_one(name: str, x: Any, axis: Any) -> Any:
 def _found(name: str, x: Any, q: Any, axis: Any, keepdims: builtins.bool, method: str, skip: builtins.bool) -> Any:
     """The elements around the position of each share, blended; NaN where one is NaN, unless they are skipped."""
     shape, wanted = shape_of(x), shape_of(q)
-    x = x if dtype_of(x).kind == "f" else astype(x, np.float64)
+    x = x if dtype_of(x).kind in "fc" else astype(x, np.float64)
+    real = np.finfo(dtype_of(x)).dtype
     line = _in_one(name, x, axis)
     lead, count = shape_of(line)[:-1], shape_of(line)[-1]
-    shares = reshape(asarray(q, dtype_of(x)) if isinstance(q, (int, float)) else asarray(q), (size_of(wanted),))
+    shares = reshape(asarray(q, real) if isinstance(q, (int, float)) else asarray(q), (size_of(wanted),))
     nan, ordered = isnan(line), sort(line, -1)
     if skip:  # they sort behind all others
         count = astype(sum(logical_not(nan), -1, keepdims=True), dtype_of(shares))

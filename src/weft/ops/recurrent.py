@@ -83,10 +83,35 @@ def _flat(x: Any) -> Any:
     return reshape(x, (steps * batch, width))
 
 
-def _by_gate(gates: Any, count: int) -> list[Any]:
-    """For each gate its values step by step."""
+def _by_gate(gates: Any, count: int) -> tuple[Any, ...]:
+    """Each gate by itself, for all steps."""
     steps, batch, width = shape_of(gates)
-    return [unstack(part) for part in unstack(reshape(gates, (steps, batch, count, width // count)), 2)]
+    parts: tuple[Any, ...] = tuple(unstack(reshape(gates, (steps, batch, count, width // count)), 2))
+    return parts
+
+
+def _along(
+    step: Callable[..., Any], carries: tuple[Any, ...], rows: Sequence[Any], operands: Sequence[Any], reverse: bool
+) -> tuple[tuple[Any, ...], list[Any]]:
+    """Take carries along sequences: `step(carries, what the sequences hold at one time, *operands)`.
+
+    A step gives the next carries and what it found; the result is the last carries, and all that was found, stacked.
+    In a graph it is one loop, however long the sequences are.
+    """
+    loop = getattr(rows[0], "__weft_along__", None)
+    if loop is not None:
+        made: tuple[tuple[Any, ...], list[Any]] = loop(step, carries, rows, operands, reverse)
+        return made
+    times = [unstack(row) for row in rows]
+    found: list[Any] = [None] * len(times[0])
+    for t in _times(len(found), reverse):
+        carries, found[t] = step(carries, [row[t] for row in times], *operands)
+    return carries, [stack(list(each)) for each in zip(*found, strict=True)]
+
+
+def _start(state: Any, like: Any) -> Any:
+    """Gradients before anything has come to a state, of the dtype of all states."""
+    return zeros(shape_of(state), dtype=dtype_of(like))
 
 
 def _weight_gradient(gates: Any, states: Any) -> Any:
@@ -95,7 +120,7 @@ def _weight_gradient(gates: Any, states: Any) -> Any:
 
 def _unused(g: Any) -> bool:
     """Whether a gradient is known to be zero: that of results nobody used."""
-    return isinstance(g, np.ndarray) and not g.any()
+    return getattr(g, "is_nothing", False) or (isinstance(g, np.ndarray) and not g.any())
 
 
 def _sigmoid(x: np.ndarray) -> None:
@@ -122,13 +147,12 @@ def _rnn_spec(operands: Any, nonlinearity: str = "tanh", reverse: bool = False) 
 def _rnn_back(g: Any, y: Any, operands: Any, nonlinearity: str, reverse: bool) -> list[Any]:
     _, weight, first = operands
     slopes = 1 - y * y if nonlinearity == "tanh" else greater(y, 0)
-    gradients, slope = unstack(g), unstack(slopes)
-    found: list[Any] = [None] * len(gradients)
-    back: Any = 0
-    for t in _times(len(gradients), not reverse):
-        found[t] = (gradients[t] + back) * slope[t]
-        back = matmul(found[t], weight)
-    gates = stack(found)
+
+    def step(carries: Any, rows: Any, weight: Any) -> Any:
+        found = (rows[0] + carries[0]) * rows[1]
+        return (matmul(found, weight),), (found,)
+
+    (back,), (gates,) = _along(step, (_start(first, y),), [g, slopes], [weight], not reverse)
     return [gates, _weight_gradient(gates, _before(y, first, reverse)), back]
 
 
@@ -167,33 +191,30 @@ def _lstm_spec(operands: Any, reverse: bool = False) -> tuple[Spec, Spec, Spec]:
 def _lstm_back(g: Any, y: Any, operands: Any, reverse: bool) -> list[Any]:
     _, weight, h0, c0, *projection = operands
     h, c, gates = y
-    from_h, from_c = unstack(g[0]), unstack(g[1])
-    from_gates = None if _unused(g[2]) else unstack(g[2])
-    inputs, forgets, news, outputs = _by_gate(gates, 4)
-    cells, before = unstack(c), unstack(_before(c, c0, reverse))
-    found: list[Any] = [None] * len(cells)
-    states: list[Any] = [None] * len(cells)
-    back: Any = 0
-    carry: Any = 0
+    parts = _by_gate(gates, 4)
+    from_gates = [] if _unused(g[2]) else [g[2]]
+
     # A step at a time, though most of it could be done for all at once: so its values stay in the cache.
-    for t in _times(len(cells), not reverse):
-        i, f, n, o = inputs[t], forgets[t], news[t], outputs[t]
-        squashed = tanh(cells[t])
-        states[t] = output = from_h[t] + back
+    def step(carries: Any, rows: Any, weight: Any, *projection: Any) -> Any:
+        back, carry = carries
+        from_h, from_c, cell, before, i, f, n, o, *from_gates = rows
+        squashed = tanh(cell)
+        state = output = from_h + back
         if projection:
             output = matmul(output, projection[0])
-        cell = from_c[t] + carry + output * o * (1 - squashed * squashed)
-        step = concat([cell * n, cell * before[t], cell * i, output * squashed], 1)
-        if from_gates is not None:
-            step = step + from_gates[t]
-        found[t] = step * concat([i * (1 - i), f * (1 - f), 1 - n * n, o * (1 - o)], 1)
-        back, carry = matmul(found[t], weight), cell * f
-    inner = stack(found)
+        inner = from_c + carry + output * o * (1 - squashed * squashed)
+        found = concat([inner * n, inner * before, inner * i, output * squashed], 1)
+        if from_gates:
+            found = found + from_gates[0]
+        found = found * concat([i * (1 - i), f * (1 - f), 1 - n * n, o * (1 - o)], 1)
+        return (matmul(found, weight), inner * f), (found, state) if projection else (found,)
+
+    rows = [g[0], g[1], c, _before(c, c0, reverse), *parts, *from_gates]
+    (back, carry), (inner, *states) = _along(
+        step, (_start(h0, h), _start(c0, h)), rows, [weight, *projection], not reverse
+    )
     gradients = [inner, _weight_gradient(inner, _before(h, h0, reverse)), back, carry]
-    if not projection:
-        return gradients
-    unprojected = stack([tanh(cell) * o for cell, o in zip(cells, outputs, strict=True)])
-    return [*gradients, _weight_gradient(stack(states), unprojected)]
+    return [*gradients, _weight_gradient(states[0], tanh(c) * parts[3])] if projection else gradients
 
 
 @op(arrays=("operands",), infer=_lstm_spec, vjp=(_lstm_back,))
@@ -240,24 +261,24 @@ def _gru_spec(operands: Any, reverse: bool = False) -> tuple[Spec, Spec]:
 def _gru_back(g: Any, y: Any, operands: Any, reverse: bool) -> list[Any]:
     _, weight, h0, *bias = operands
     h, gates = y
-    resets, updates, news, shares = _by_gate(gates, 4)
-    all_before = _before(h, h0, reverse)
-    from_h, before = unstack(g[0]), unstack(all_before)
-    from_gates = None if _unused(g[1]) else _by_gate(g[1], 4)
-    inner: list[Any] = [None] * len(news)  # of the recurrent product
-    outer: list[Any] = [None] * len(news)  # of the inputs' share, which differs in the gate n
-    back: Any = 0
-    for t in _times(len(news), not reverse):
-        r, u, n, m = resets[t], updates[t], news[t], shares[t]
-        state = from_h[t] + back
-        to_r, to_u, to_n, to_m = (0, 0, 0, 0) if from_gates is None else (gate[t] for gate in from_gates)
+    before = _before(h, h0, reverse)
+    from_gates = () if _unused(g[1]) else _by_gate(g[1], 4)
+
+    def step(carries: Any, rows: Any, weight: Any) -> Any:
+        from_h, before, r, u, n, m, *from_gates = rows
+        state = from_h + carries[0]
+        to_r, to_u, to_n, to_m = from_gates or (0, 0, 0, 0)
         new = (state * (1 - u) + to_n) * (1 - n * n)
-        first = concat([(new * m + to_r) * (r * (1 - r)), (state * (before[t] - n) + to_u) * (u * (1 - u))], 1)
-        inner[t], outer[t] = concat([first, new * r + to_m], 1), concat([first, new], 1)
-        back = state * u + matmul(inner[t], weight)
-    product = stack(inner)
-    gradients = [stack(outer), _weight_gradient(product, all_before), back]
-    return [*gradients, sum(product, axis=(0, 1))] if bias else gradients
+        first = concat([(new * m + to_r) * (r * (1 - r)), (state * (before - n) + to_u) * (u * (1 - u))], 1)
+        inner, outer = concat([first, new * r + to_m], 1), concat([first, new], 1)
+        return (state * u + matmul(inner, weight),), (inner, outer)
+
+    # The gradient of the recurrent product, and that of the inputs' share, which differs in the gate n.
+    (back,), (inner, outer) = _along(
+        step, (_start(h0, h),), [g[0], before, *_by_gate(gates, 4), *from_gates], [weight], not reverse
+    )
+    gradients = [outer, _weight_gradient(inner, before), back]
+    return [*gradients, sum(inner, axis=(0, 1))] if bias else gradients
 
 
 @op(arrays=("operands",), infer=_gru_spec, vjp=(_gru_back,))

@@ -61,7 +61,8 @@ def count(x: Any, axis: Any) -> int:
 @reduction(numpy=(np.sum,), linear=True, vjp=lambda g, y, x, axis, dtype, keepdims: spread(g, x, axis))
 def sum(x: Any, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False) -> Any:
     """Sum of the elements along the given axes."""
-    return np.sum(x, axis=axis_tuple(axis), dtype=dtype, keepdims=keepdims)
+    total = np.add.reduce if type(x) is np.ndarray else np.sum  # what NumPy's function calls, after a detour
+    return total(x, axis=axis_tuple(axis), dtype=dtype, keepdims=keepdims)
 
 
 def _summed_to(x: Any, shape: Any) -> Spec:

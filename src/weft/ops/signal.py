@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, conj, op
 from weft.ops._spec import Shape, Spec, dtype_of, normalize_axes, normalize_axis, shape_of
-from weft.ops.creation import asarray
+from weft.ops.creation import arange, asarray, ones
 from weft.ops.cumulative import along, cumsum, diff
 from weft.ops.dtypes import astype, result_type
 from weft.ops.elementwise import abs, clip, divisor, remainder
@@ -18,9 +18,11 @@ from weft.ops.indexing import searchsorted, take
 from weft.ops.joining import concat
 from weft.ops.logic import equal, greater, less, logical_and, where
 from weft.ops.manipulation import flip, ravel, reshape
+from weft.ops.numbers import i0
 from weft.ops.padding import pad
 from weft.ops.reductions import sum
 from weft.ops.sorting import argsort
+from weft.ops.transcendental import sqrt
 
 __all__ = [
     "bartlett",
@@ -291,7 +293,10 @@ def hanning(M: int) -> Any:
     return np.hanning(M)
 
 
-@op(arrays=(), vjp=(), infer=_window_spec, numpy=(np.kaiser,))
-def kaiser(M: int, beta: float) -> Any:
+@composite(arrays=("beta",), eval=np.kaiser, infer=_window_spec, numpy=(np.kaiser,))
+def kaiser(M: int, beta: Any) -> Any:
     """The Kaiser window of M samples; a larger `beta` makes it narrower."""
-    return np.kaiser(M, beta)
+    middle = (M - 1) / 2.0
+    if M == 1:
+        return ones(1)
+    return i0(beta * sqrt(1 - ((arange(M) - middle) / middle) ** 2.0)) / i0(beta)

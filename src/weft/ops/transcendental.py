@@ -112,7 +112,7 @@ rsqrt = unary(
 cbrt = unary(
     "cbrt",
     eval=np.cbrt,
-    derivative=lambda y, x: 1 / (3 * y * y),
+    vjp=lambda g, y, x: g / conjugate_of(3 * y * y),
     domain=Reals(0.3, 4, complex=False),
     doc="Cube root of each element, negative for a negative one.",
 )
@@ -120,26 +120,30 @@ exp = unary("exp", eval=np.exp, derivative=lambda y, x: y, doc="e to the power o
 exp2 = unary("exp2", eval=np.exp2, derivative=lambda y, x: y * math.log(2), doc="2 to the power of each element.")
 expm1 = unary("expm1", eval=np.expm1, derivative=lambda y, x: y + 1, doc="exp(x) - 1, exact also for small elements.")
 log = unary(
-    "log", eval=np.log, derivative=lambda y, x: 1 / x, domain=_POSITIVE, doc="Natural logarithm of each element."
+    "log",
+    eval=np.log,
+    vjp=lambda g, y, x: g / conjugate_of(x),
+    domain=_POSITIVE,
+    doc="Natural logarithm of each element.",
 )
 log2 = unary(
     "log2",
     eval=np.log2,
-    derivative=lambda y, x: 1 / (x * math.log(2)),
+    vjp=lambda g, y, x: g / conjugate_of(x * math.log(2)),
     domain=_POSITIVE,
     doc="Logarithm to the base 2 of each element.",
 )
 log10 = unary(
     "log10",
     eval=np.log10,
-    derivative=lambda y, x: 1 / (x * math.log(10)),
+    vjp=lambda g, y, x: g / conjugate_of(x * math.log(10)),
     domain=_POSITIVE,
     doc="Logarithm to the base 10 of each element.",
 )
 log1p = unary(
     "log1p",
     eval=np.log1p,
-    derivative=lambda y, x: 1 / (1 + x),
+    vjp=lambda g, y, x: g / conjugate_of(1 + x),
     domain=Reals(-0.7, 4),
     doc="log(1 + x), exact also for small elements.",
 )
@@ -177,7 +181,7 @@ tan = unary(
 asin = unary(
     "asin",
     eval=np.arcsin,
-    derivative=lambda y, x: 1 / sqrt((1 - x) * (1 + x)),
+    vjp=lambda g, y, x: g / conjugate_of(sqrt((1 - x) * (1 + x))),
     domain=_UNIT,
     doc="The angle whose sine is each element.",
 )
@@ -189,7 +193,10 @@ acos = unary(
     doc="The angle whose cosine is each element.",
 )
 atan = unary(
-    "atan", eval=np.arctan, derivative=lambda y, x: 1 / (1 + x * x), doc="The angle whose tangent is each element."
+    "atan",
+    eval=np.arctan,
+    vjp=lambda g, y, x: g / conjugate_of(1 + x * x),
+    doc="The angle whose tangent is each element.",
 )
 atan2 = binary(
     "atan2",
@@ -222,21 +229,21 @@ tanh = unary("tanh", eval=np.tanh, derivative=lambda y, x: 1 - y * y, doc="Hyper
 asinh = unary(
     "asinh",
     eval=np.arcsinh,
-    derivative=lambda y, x: 1 / sqrt(1 + x * x),
+    vjp=lambda g, y, x: g / conjugate_of(sqrt(1 + x * x)),
     doc="Inverse hyperbolic sine of each element.",
 )
 acosh = unary(
     "acosh",
     eval=np.arccosh,
     # Not sqrt(x * x - 1), whose branch is another one left of the imaginary axis.
-    derivative=lambda y, x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
+    vjp=lambda g, y, x: g / conjugate_of(sqrt(x - 1) * sqrt(x + 1)),
     domain=Reals(1.2, 4),
     doc="Inverse hyperbolic cosine of each element.",
 )
 atanh = unary(
     "atanh",
     eval=np.arctanh,
-    derivative=lambda y, x: 1 / ((1 - x) * (1 + x)),
+    vjp=lambda g, y, x: g / conjugate_of((1 - x) * (1 + x)),
     domain=_UNIT,
     doc="Inverse hyperbolic tangent of each element.",
 )

@@ -105,6 +105,19 @@ def _twice_negated(call: Call) -> Any:
     return kept(call, inner.args[0], "iufc") if inner else MISSING
 
 
+@rule("plus a negative", "add", "subtract")
+def _plus_a_negative(call: Call) -> Any:
+    """x + -y and -y + x are x - y, and x - -y is x + y: a sign is exact, and integers wrap around alike."""
+    x, y = call.args
+    adds = call.op.name == "add"
+    inner = call_of(y, "negative")
+    if inner is None and adds:
+        x, inner = y, call_of(x, "negative")
+    if inner is None or not all(isinstance(type_of(each), Spec) for each in (call.node, x, inner.args[0])):
+        return MISSING
+    return Instead(TABLE["subtract" if adds else "add"], (x, inner.args[0]), {})
+
+
 @rule("twice inverted", "bitwise_invert")
 def _twice_inverted(call: Call) -> Any:
     """~~x is x for integers and booleans."""

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from weft.graph import Node
+from weft.ops._dim import same_shape
 from weft.ops._op import TABLE
 from weft.ops._spec import Spec
 from weft.passes._keys import same
@@ -22,6 +23,26 @@ _STEPS = 8  # how far back to look for the shape that a chain of reshapes comes 
 def _same_type(call: Call) -> Any:
     """astype to the dtype that x has, and broadcast_to the shape that it has, are x."""
     return kept(call, call.args[0])
+
+
+@rule("spread anyway", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where")
+def _spread_anyway(call: Call) -> Any:
+    """x + broadcast_to(y, s) is x + y where x has the shape s; of a y that was one number, it is x plus that number."""
+    args, result = list(call.args), type_of(call.node)
+    shapes = [found.shape if isinstance(found := type_of(arg), Spec) else () for arg in args]
+    if not isinstance(result, Spec) or not result.shape or type_of(args[-1]) is None:
+        return MISSING
+    for k, arg in enumerate(args):
+        inner = call_of(arg, "broadcast_to")
+        others = (shape for j, shape in enumerate(shapes) if j != k)
+        if inner is None or not any(same_shape(shape, result.shape) for shape in others):
+            continue
+        x = inner.args[0]
+        before = call_of(x, "reshape")
+        single = before is not None and getattr(type_of(before.args[0]), "shape", None) == ()
+        args[k] = before.args[0] if before is not None and single else x
+        shapes[k] = ()
+    return MISSING if args == list(call.args) else Instead(call.op, tuple(args), {})
 
 
 @rule("same shape again", *_IN_ORDER)
@@ -126,7 +147,7 @@ def _from_the_start(part: Any) -> bool:
 def _read_after_write(call: Call) -> Any:
     """x[k] right after x[k] = v is v, if v has that very type and the key names no element twice."""
     update = call_of(call.args[0], "index_update")
-    if update is None or not same(update.args[1], call.args[1]) or not _names_once(call.args[1]):
+    if update is None or not same(update.args[1], call.args[1]) or not names_once(call.args[1]):
         return MISSING
     value = update.args[2]
     if interchangeable(call.node, value):
@@ -163,7 +184,7 @@ def _reads_an_element(node: Node) -> bool:
     return node.op == "call_function" and node.target in (operator.getitem, TABLE["getitem"])
 
 
-def _names_once(key: Any) -> bool:
+def names_once(key: Any) -> bool:
     """Whether a key is for certain free of arrays of integers, which may name an element twice."""
     parts = key if isinstance(key, tuple) else (key,)
     return all(part is None or part is Ellipsis or isinstance(part, slice) or _is_integer(part) for part in parts)

@@ -36,11 +36,12 @@ def eliminate_common(graph: Graph) -> Changes:
     changes = Changes()
     for one in all_graphs(graph):
         if not has_writes(one):
-            _merge(one, changes)
+            merge_twins(one, changes)
     return changes
 
 
-def _merge(graph: Graph, changes: Changes) -> None:
+def merge_twins(graph: Graph, changes: Changes) -> None:
+    """The same in one graph, not in its bodies."""
     first: dict[Any, Node] = {}
     held = Held(graph)
     known: dict[Graph, str] = {}

@@ -16,9 +16,9 @@ from weft.graph._arguments import map_aggregate
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
 from weft.graph._looping import together
 from weft.ops import Spec
-from weft.transform._calls import op_call, refuse_method, refuse_unknown, varies_with
+from weft.transform._calls import op_call, refuse_hidden, refuse_unknown, varies_with
 from weft.transform._custom_nodes import custom_call
-from weft.transform._tape import Tape, Tapes
+from weft.transform._tape import Tape, Tapes, touch
 
 Active = bool | tuple[Any, ...]
 """Whether a value varies; of several values, one answer for each."""
@@ -56,8 +56,7 @@ def activity(nodes: Iterable[Node], inputs: dict[Node, Active]) -> dict[Node, Ac
             continue
         if not any(argument in found for argument in node.all_input_nodes):
             continue
-        if node.op == "call_method":
-            refuse_method(node)
+        refuse_hidden(node)
         active = _of_call(node, found)
         if any_active(active):
             found[node] = active
@@ -85,6 +84,8 @@ def _of_call(node: Node, found: dict[Node, Active]) -> Active:
             found_there: Active = whole[node.args[1]]
             return found_there
     refuse_unknown(node)
+    if target is touch:
+        return spread(True, type_)
     if target is together:
         return spread(tuple(of(found, value) for value in node.args), type_)
     if node.bodies:

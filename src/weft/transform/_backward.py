@@ -10,6 +10,7 @@ from weft.graph import Node
 from weft.ops._op import TABLE
 from weft.transform._activity import activity, any_active
 from weft.transform._builder import Builder, Value
+from weft.transform._presence import Tokens
 from weft.transform._reverse import Pullback
 
 
@@ -19,11 +20,12 @@ def leaf_gradients(
     leaves: Collection[Node],
     detached: Collection[Node],
     wanted: Collection[Node] = (),
-) -> tuple[dict[Node, Value], set[Node]] | None:
+) -> tuple[dict[Node, Value], dict[Node, Value], set[Node]] | None:
     """The gradient of results with respect to each leaf they depend on; None where one depends on none.
 
     `results` have gradients of their own, 1 where there is none. Nothing flows through `detached`. `wanted` are
-    computed values whose gradients are asked for, too. With the gradients come the nodes that the walk went through.
+    computed values whose gradients are asked for, too. With the gradients come, of leaves to which a gradient may or
+    may not come, what tells whether one did, and the nodes that the walk went through.
     """
     root = recorder.root
     builder = Builder(root.graph, recorder.sizes, region=root)
@@ -31,6 +33,8 @@ def leaf_gradients(
     active = activity(nodes, dict.fromkeys((*leaves, *wanted), True))
     if not all(any_active(active.get(result, False)) for result in results):
         return None
+    tokens = Tokens(builder, nodes, active, results, leaves)
+    active.update(dict.fromkeys(tokens.of.values(), True))
     pull = Walk(builder, active)
     for result, seed in results.items():
         with builder.at(result):
@@ -39,7 +43,12 @@ def leaf_gradients(
         pull.add(result, start)
     pull.run([node for node in nodes if node not in leaves])
     found = {node: pull.take(node) if node in leaves else pull.taken.get(node) for node in (*leaves, *wanted)}
-    return {node: gradient for node, gradient in found.items() if gradient is not None}, {*pull.taken}
+    counts = {leaf: pull.take(token) for leaf, token in tokens.of.items()}
+    tokens.remove()
+    never = {leaf for leaf, count in counts.items() if count is None}
+    gradients = {node: value for node, value in found.items() if value is not None and node not in never}
+    came = {leaf: count > 0 for leaf, count in counts.items() if count is not None}
+    return gradients, came, {*pull.taken}
 
 
 def varies(recorder: Recorder, results: Collection[Node], leaves: Collection[Node]) -> bool:

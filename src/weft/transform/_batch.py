@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from weft import pytree
-from weft._tracing import current_tracer
 from weft.errors import NotDifferentiable, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._arguments import map_aggregate, map_copy
@@ -101,6 +99,9 @@ def is_plain(entry: Any) -> bool:
     return not isinstance(entry, (Rows, TapeRows, TapesRows, Chosen))
 
 
+NUMBERS = (bool, int, float, complex)
+
+
 def kind_dtype(type_: Any) -> np.dtype[Any]:
     """The dtype of an array of values of a type."""
     return type_.dtype if isinstance(type_, Spec) else np.dtype(type_)
@@ -145,9 +146,9 @@ class Batch:
             return self.copy(node)
         if node.bodies and (varies or draws(node) or self.mask is not None):
             return batch_control(self, node)
-        if self.mask is not None and may_raise(self, node, varies):
+        if self.mask is not None and may_raise(node, varies):
             raise Unbatchable("what may raise runs only for the examples that come there", node)
-        guarded = self.mask is not None and reads_by_key(node)
+        guarded = self.mask is not None and (reads_by_key(node) or is_composite(node))
         if not varies and not draws(node) and not guarded:
             return self.copy(node)
         special = _special(node.target, SPECIAL)
@@ -158,14 +159,14 @@ class Batch:
         called = op_call(node) if node.target is not operator.getitem or guarded or varies else None
         if called is None:
             return self.row_by_row(node)
-        return self._op(node, *called)
+        return self._op(node, *called, varies)
 
-    def _op(self, node: Node, op: Op, bound: tuple[Any, ...]) -> Any:
+    def _op(self, node: Node, op: Op, bound: tuple[Any, ...], varies: bool) -> Any:
         from weft.transform._batch_rules import rule_of
 
         type_ = self.type_of(node)
         arguments = self.entries(bound)
-        rule = rule_of(op)
+        rule = rule_of(op) if varies or not op.composite else None
         found = NotImplemented if rule is None else rule(self, op, arguments, type_)
         if found is NotImplemented and op.composite:
             found = self._composite(op, arguments)
@@ -195,13 +196,11 @@ class Batch:
             return Value(scratch, node, entry.type)
 
         values = [_mapped(entry, stand_in) for entry in arguments]
-        token = current_tracer.set(_Draws(scratch))
         try:
-            result = spread_call(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
+            with scratch.recording():
+                result = spread_call(op.body)(*values)  # type: ignore[arg-type]  # a composite has a body
         except (NotDifferentiable, UnknownShape, TypeError):  # what only arrays can answer
             return NotImplemented
-        finally:
-            current_tracer.reset(token)
         inner.known.update((place, outer) for outer, place in scratch.region.inputs.items())
         inner.run(scratch.graph.nodes)
         return _mapped(result, lambda part: inner.known[part.node] if isinstance(part, Value) else part)
@@ -287,8 +286,9 @@ class Batch:
         """A result as entries, checked against the type that one example has."""
         if isinstance(type_, (tuple, list)):
             return tuple(self.finished(part, each, name) for part, each in zip(found, type_, strict=True))
-        if isinstance(found, (list, tuple)):
-            raise AssertionError(f"{name}: several results where one was expected")
+        if isinstance(found, tuple) and type_ is None:  # only running tells what one example gives
+            parts = [self.finished(part, None, name) for part in found]
+            return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
         if not isinstance(found, (Rows, Value)):
             return found
         value = found.value if isinstance(found, Rows) else found
@@ -380,14 +380,10 @@ class Batch:
                 self._retype_body(inner)
 
 
-class _Draws:
-    """Takes up the draws of a body that is recorded: those of no recorded value would be made at once otherwise."""
-
-    def __init__(self, builder: Builder) -> None:
-        self.builder = builder
-
-    def create_proxy(self, kind: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.builder.call(target, *args, **kwargs)
+def is_composite(node: Node) -> bool:
+    """Whether a node calls an op that has a body."""
+    called = op_call(node)
+    return called is not None and called[0].composite
 
 
 def reads_by_key(node: Node) -> bool:
@@ -428,38 +424,10 @@ def _may_be(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
     return len(shape) == len(wanted) and all(isinstance(a, Dim) or isinstance(b, Dim) or a == b for a, b in pairs)
 
 
-class Result:
-    """What `batched` gives: for each leaf of the graph's output a value and whether it has one row for each example."""
-
-    def __init__(self, leaves: list[tuple[Any, bool]], tree: Any, writes: list[tuple[Node, Any, bool]]) -> None:
-        self.leaves, self.tree, self.writes = leaves, tree, writes
-
-
-def batched(graph: Graph, builder: Builder, arguments: Sequence[Any], along: Sequence[bool], size: Any) -> Result:
-    """Write the graph of one example, for `size` examples, into the graph of a builder.
-
-    `arguments` are Values for the placeholders, those that `along` tells with a row for each example, and the rest as
-    all examples have them. `writes` of the result has for each array of the caller's that the graph writes into its
-    placeholder, the new value, and whether that has rows.
-    """
-    known: dict[Node, Any] = {}
-    for place, value, rows in zip(graph.find_nodes(op="placeholder"), arguments, along, strict=True):
-        known[place] = Rows(value, place.meta.get("type")) if rows else builder.argument(value)
-    output = graph.output_node()
-    leaves, tree = pytree.flatten(output.args[0])
-    writes = list(output.kwargs.get("writes", ()))
-    found = batch_nodes(builder, graph.nodes, known, [*leaves, *(value for _, value in writes)], size)
-    for (target, value), (_, rows) in zip(writes, found[len(leaves) :], strict=True):
-        if rows and is_plain(known.get(target)):
-            _refuse_write(value, target)
-    stored = [(target, *each) for (target, _), each in zip(writes, found[len(leaves) :], strict=True)]
-    return Result(found[: len(leaves)], tree, stored)
-
-
 def batch_nodes(
     builder: Builder, nodes: Iterable[Node], known: dict[Node, Any], results: Sequence[Any], size: Any
-) -> list[tuple[Any, bool]]:
-    """Write nodes of one example for all; for each result its value, and whether that has a row for each example.
+) -> list[Any]:
+    """Write nodes of one example for all; what stands for each result: Rows where examples differ.
 
     `known` tells what stands for the inputs: Rows, or a node where all examples have the same. Where something cannot
     be batched, the examples run one after the other.
@@ -472,21 +440,18 @@ def batch_nodes(
     mark = builder.mark()
     try:
         batch.run(nodes)
-        entries = [batch.known[each] if isinstance(each, Node) else each for each in results]
-        if any(isinstance(each, tuple) or (not is_plain(each) and not isinstance(each, Rows)) for each in entries):
-            raise Unbatchable("a result of no known type")
+        entries = [batch.held(each) for each in results]
+        for entry, each in zip(entries, results, strict=True):
+            if not _is_result(entry) or (entry is None and each is not None):
+                raise Unbatchable("a result of no known type")
     except Unbatchable:
         take_back(builder, mark)
         entries = each_row(Batch(builder, size, dict(known)), nodes, list(results))
-    return [(e.value if isinstance(e, Rows) else builder.value(e), isinstance(e, Rows)) for e in entries]
+    return entries
 
 
-def _refuse_write(node: Node, target: Node) -> None:
-    from weft.errors import CaptureError
-
-    location = node.location
-    raise CaptureError(
-        f"{target.name} is one array for all examples, and each example writes another value into it",
-        where=None if location is None else str(location),
-        help=f"batch {target.name} as well, or write into a copy: {target.name} = {target.name}.copy()",
-    )
+def _is_result(entry: Any) -> bool:
+    if isinstance(entry, tuple):
+        return all(map(_is_result, entry))
+    type_ = entry.meta.get("type") if isinstance(entry, Node) else bool
+    return isinstance(entry, Rows) or (is_plain(entry) and (isinstance(type_, Spec) or type_ in NUMBERS))

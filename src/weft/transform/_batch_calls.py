@@ -46,14 +46,19 @@ _SAFE_OPS = frozenset(
     " logsumexp max min argmax argmin all any count_nonzero getitem index_update index_add place_at matmul"
     " matrix_transpose diagonal from_diagonal contract softmax log_softmax softmax_input log_softmax_input"
     " softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope linear arange linspace vector_norm sort"
-    " argsort fft ifft rfft irfft isclose divmod modf frexp pad".split()
+    " argsort fft ifft rfft irfft isclose divmod modf frexp pad searchsorted isin partition argpartition"
+    " lexsort topk argsort_by det slogdet standardize standardize_input scale_shift sum_products windows"
+    " overlap_add window_sum max_pool max_pool_indices max_pool_input adaptive_max_indices conv conv_bias"
+    " conv_input conv_weight maximum_accumulate minimum_accumulate fmax_accumulate fmin_accumulate".split()
+)
+
+_GUARDED_OPS = frozenset(
+    "take take_along_axis scatter_add solve inv pinv matrix_rank cholesky eigh eigvalsh eig eigvals qr svd"
+    " svdvals".split()
 )
 
 
-_GUARDED_OPS = frozenset({"take", "take_along_axis", "scatter_add"})
-
-
-def may_raise(batch: Batch, node: Node, varies: bool) -> bool:
+def may_raise(node: Node, varies: bool) -> bool:
     """Whether a node may raise, or do something else, that it must not for examples that do not come there."""
     if is_impure(node):
         return True
@@ -63,8 +68,10 @@ def may_raise(batch: Batch, node: Node, varies: bool) -> bool:
     if called is None or node.target is operator.getitem:
         return node.target not in _SAFE_CALLS
     op, arguments = called
-    if op.composite or op.name in _GUARDED_OPS:
-        return not varies  # where it varies its body is looked at, or its rule sees to it
+    if op.composite:
+        return False  # its body is looked at
+    if op.name in _GUARDED_OPS:
+        return not varies  # where it varies its rule sees to it
     if op.domain is None:
         return op.name not in _SAFE_OPS
     if not varies and _of_numbers(node):

@@ -12,7 +12,7 @@ from typing import Any
 from weft.graph import Graph, Node
 from weft.ops import Spec
 from weft.ops._dim import same_shape
-from weft.transform._batch import Batch, Rows, Unbatchable, is_plain
+from weft.transform._batch import NUMBERS, Batch, Rows, Unbatchable, is_plain
 from weft.transform._batch_bodies import close_all
 from weft.transform._batch_control import Body
 from weft.transform._batch_layouts import as_rows, layout_of, type_in
@@ -52,7 +52,7 @@ def _spread(batch: Batch, operand: Any) -> Rows:
     """An operand with a row for each example."""
     entry = batch.held(operand)
     type_ = batch.type_of(operand) if isinstance(operand, Node) else type(operand)
-    if not isinstance(type_, Spec) and type_ not in (bool, int, float, complex):
+    if not isinstance(type_, Spec) and type_ not in NUMBERS:
         raise Unbatchable("an operand that is no array", operand if isinstance(operand, Node) else None)
     return as_rows(batch, entry, type_)  # type: ignore[no-any-return]  # Rows
 

@@ -14,7 +14,9 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ops import Op, Spec
+from weft.ops._dim import unknown_sizes
 from weft.ops._keys import indexed_shape, items
+from weft.ops._op import TABLE
 from weft.transform._batch import Batch, Rows, Unbatchable, _mapped
 from weft.transform._batch_rules import flat, known_axis, rank, rule, shifted, varies
 from weft.transform._builder import Value
@@ -23,7 +25,7 @@ from weft.transform._builder import Value
 class Key:
     """The key of one example, taken apart. `first`: how many dimensions of the result are in front of the indices'."""
 
-    def __init__(self, batch: Batch, key: Any) -> None:
+    def __init__(self, key: Any) -> None:
         self.parts = [_laid_out(part) for part in items(key)]
         self.varied = varies(self.parts)
         self.indices = [k for k, part in enumerate(self.parts) if not _basic(part)]
@@ -34,7 +36,7 @@ class Key:
         span = self.indices[-1] - self.indices[0] + 1 if self.indices else 0
         self.together = span == len(self.indices)
 
-    def in_front(self, batch: Batch, shape: Sequence[Any]) -> int:
+    def in_front(self, shape: Sequence[Any]) -> int:
         """How many dimensions of the result come from parts in front of the first index, for an array of a shape."""
         taken = sum(1 for part in self.parts if part is not None and part is not Ellipsis)
         count = 0
@@ -114,7 +116,7 @@ def _getitem(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     x, key_ = args
     if not isinstance(x, (Rows, Value)) or not isinstance(type_, Spec):
         return NotImplemented
-    key = Key(batch, key_)
+    key = Key(key_)
     if key.sliced or (key.varied and (key.masks or _has_lists(key))):
         return NotImplemented
     parts = key.guarded(batch)
@@ -123,12 +125,12 @@ def _getitem(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
             return batch.builder.call(op, x, tuple(parts)).node
         made = batch.builder.call(op, x.value, (slice(None), *parts))
         # Indices that something separates put their dimensions in front of all others.
-        ahead = _index_dims(batch, key) if key.advanced and not key.together else 0
+        ahead = _index_dims(key) if key.advanced and not key.together else 0
         return _move(batch, made, ahead, 1, 0) if ahead else made
     made = batch.builder.call(
         op, x.value if isinstance(x, Rows) else x, _lifted(batch, parts, key, isinstance(x, Rows))
     )
-    first = key.in_front(batch, x.shape) if key.together else 0
+    first = key.in_front(x.shape) if key.together else 0
     if isinstance(x, Rows):
         return _move(batch, made, 1, key.ndim, first + 1)
     return _move(batch, made, first, 1, 0)
@@ -138,14 +140,13 @@ def _has_lists(key: Key) -> bool:
     return any(isinstance(part, list) for part in key.parts)
 
 
-def _index_dims(batch: Batch, key: Key) -> int:
+def _index_dims(key: Key) -> int:
     """How many dimensions the indices of a key give together; a mask gives one."""
     return max(1 if _dtype(key.parts[k]).kind == "b" else rank(key.parts[k]) for k in key.indices)
 
 
 def _part_shape(batch: Batch, shape: Sequence[Any], key: Any) -> tuple[Any, ...]:
     """The shape of the part of one example that a key names."""
-    from weft.ops._dim import unknown_sizes
 
     def abstract(part: Any) -> Any:
         if isinstance(part, Rows):
@@ -169,14 +170,14 @@ def _written(batch: Batch, entry: Any, shape: tuple[Any, ...]) -> Any:
 
 def _write(batch: Batch, op: Op, x: Any, key_: Any, value: Any, build: Any) -> Any:
     """A write by a key; `build(key, value)` makes the node once both fit an array with a row for each example."""
-    key = Key(batch, key_)
+    key = Key(key_)
     if key.sliced or (key.varied and (key.masks or _has_lists(key))):
         return NotImplemented
     parts = key.guarded(batch)
     shape = _part_shape(batch, x, key_)
     value = _written(batch, value, shape)
     if not any(isinstance(part, Rows) for part in parts):
-        ahead = _index_dims(batch, key) if key.advanced and not key.together else 0
+        ahead = _index_dims(key) if key.advanced and not key.together else 0
         fitted = batch.aligned(value, len(shape))
         if ahead and (isinstance(value, Rows) or rank(value) > len(shape) - ahead):
             fitted = _move(batch, batch.call("broadcast_to", fitted, (batch.size, *shape)), 0, 1, ahead)
@@ -187,7 +188,7 @@ def _write(batch: Batch, op: Op, x: Any, key_: Any, value: Any, build: Any) -> A
                 return NotImplemented
             raise
     lifted = _lifted(batch, parts, key, True)
-    first = key.in_front(batch, x) if key.together else 0
+    first = key.in_front(x) if key.together else 0
     if not first or not key.ndim or (rank(value) == 0 and not isinstance(value, Rows)):
         return build(lifted, batch.aligned(value, len(shape)))
     whole = batch.call("broadcast_to", batch.aligned(value, len(shape)), (batch.size, *shape))
@@ -202,12 +203,12 @@ def _index_update(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     if rank(x) == 0 and op.name == "index_update" and key is Ellipsis:
         value = _written(batch, value, ())
         return batch.call("astype", batch.front(value), x.dtype)
-    if op.name == "index_update" and batch.mask is None and rank(value) == 0:
-        found = _masked(batch, x, key, value)
+    if op.name == "index_update" and rank(value) == 0:
+        found = _masked(batch, x, _slice_mask(batch, x, key), value)
         if found is not NotImplemented:
             return found
     if batch.mask is not None and not isinstance(x, Rows) and not varies((key, value)):
-        parts = Key(batch, key).guarded(batch)
+        parts = Key(key).guarded(batch)
         return batch.builder.call(op, x, tuple(parts), value).node
     base = batch.front(x)
     value = _weak(batch, x, value)
@@ -219,6 +220,21 @@ def _weak(batch: Batch, x: Any, value: Any) -> Any:
     if isinstance(value, Rows) and not isinstance(value.type, Spec) and value.dtype.kind != "c":
         return Rows(batch.call("astype", value.value, x.dtype))
     return value
+
+
+def _slice_mask(batch: Batch, x: Any, key: Any) -> Any:
+    """`low:high` that differs between examples, as a mask; any other key as it is."""
+    if not isinstance(key, slice) or not varies(key) or key.step is not None or not rank(x):
+        return key
+    size = batch.builder.value(batch.builder.argument(x.shape[0]))
+    places = batch.call("arange", x.shape[0])
+    mask: Any = None
+    for bound, compared in ((key.start, "greater_equal"), (key.stop, "less")):
+        if bound is not None:
+            limit = batch.call("reshape", batch.front(bound), (batch.size, 1))
+            inside = batch.call(compared, places, batch.call("where", limit < 0, limit + size, limit))
+            mask = inside if mask is None else batch.call("logical_and", mask, inside)
+    return Rows(mask)
 
 
 def _masked(batch: Batch, x: Any, key: Any, value: Any) -> Any:
@@ -242,7 +258,7 @@ def _place_at(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     # As it is given: a size that only running tells may be one of this very array.
     shape = tuple(given) if isinstance(given, (tuple, list)) and not varies(given) else type_.shape
     if not varies((value, key)):
-        parts = Key(batch, key).guarded(batch)
+        parts = Key(key).guarded(batch)
         return batch.builder.call(op, value, tuple(parts), shape).node
     value = Rows(batch.front(value))
     whole = (batch.size, *shape)
@@ -270,14 +286,7 @@ def _take(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     if not isinstance(x, Rows):
         return _move(batch, batch.call("take", x, indices.value, axis), axis, 1, 0)
     key = (*(slice(None),) * axis, indices)
-    return _getitem(batch, op_getitem(), (x, key), type_)
-
-
-def op_getitem() -> Op:
-    """The op of `x[key]`."""
-    from weft.ops._op import TABLE
-
-    return TABLE["getitem"]
+    return _getitem(batch, TABLE["getitem"], (x, key), type_)
 
 
 @rule("take_along_axis")

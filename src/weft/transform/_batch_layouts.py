@@ -2,7 +2,8 @@
 
 A layout is False where all examples have the same value and True for Rows. Of a tape it is `("tape", layouts of what a
 link holds, late)`; of a tape that one of several branches has left `("tapes", a layout for each)`; and
-`("chosen", a layout for each)` where each example takes its own branch, so that there is a tape of each branch.
+`("chosen", a layout for each)` where each example takes its own branch, so that there is a tape of each branch: they
+are held together by a tape of one link.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from weft.ops import Spec
 from weft.transform._batch import Batch, Chosen, Rows, TapeRows, TapesRows, Unbatchable, is_plain, kind_dtype
 from weft.transform._builder import Value
-from weft.transform._tape import Tape, Tapes
+from weft.transform._tape import EMPTY, Tape, Tapes, record
 
 
 def named_layout(layout: Any, *names: str) -> bool:
@@ -40,7 +41,8 @@ def from_layout(value: Any, layout: Any, type_: Any) -> Any:
     if named_layout(layout, "tapes"):
         return TapesRows(value, layout[1])
     if named_layout(layout, "chosen"):
-        return Chosen(tuple(from_layout(*each) for each in zip(value, layout[1], type_.types, strict=True)))
+        parts = [value.builder.item(value.node, k, kind) for k, kind in enumerate(value.type.types, 1)]
+        return Chosen(tuple(from_layout(*each) for each in zip(parts, layout[1], type_.types, strict=True)))
     if isinstance(layout, tuple):
         kinds = type_ if isinstance(type_, (tuple, list)) else (None,) * len(layout)
         return tuple(from_layout(*each) for each in zip(value, layout, kinds, strict=True))
@@ -80,7 +82,8 @@ def laid(batch: Batch, entry: Any, layout: Any, type_: Any) -> Any:
     if named_layout(layout, "chosen"):
         if not isinstance(entry, Chosen):
             raise Unbatchable("tapes that lie differently")
-        return tuple(laid(batch, *each) for each in zip(entry.entries, layout[1], type_.types, strict=True))
+        tapes = [laid(batch, *each) for each in zip(entry.entries, layout[1], type_.types, strict=True)]
+        return batch.builder.create(record, (EMPTY, *tapes), {}, type_in(batch, layout, type_), "tapes")
     if isinstance(layout, tuple):
         parts = entry if isinstance(entry, tuple) else batch.builder.value(entry)
         kinds = type_ if isinstance(type_, (tuple, list)) else (None,) * len(layout)
@@ -96,7 +99,9 @@ def type_in(batch: Batch, layout: Any, type_: Any) -> Any:
     if named_layout(layout, "tapes"):
         return Tapes(tuple(type_in(batch, *each) for each in zip(layout[1], type_.types, strict=True)))
     if named_layout(layout, "chosen"):
-        return tuple(type_in(batch, *each) for each in zip(layout[1], type_.types, strict=True))
+        tapes = tuple(type_in(batch, *each) for each in zip(layout[1], type_.types, strict=True))
+        gradients = any(tape.places is not None for tape in tapes)
+        return Tape(tapes, tuple(range(1, len(tapes) + 1)) if gradients else None)
     if isinstance(layout, tuple):
         return tuple(type_in(batch, *each) for each in zip(layout, type_, strict=True))
     if not layout:

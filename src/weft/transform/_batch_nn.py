@@ -27,7 +27,18 @@ def _matrices(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     x, *rest = args
     if not isinstance(x, Rows) or x.ndim < 2 or any(isinstance(each, Value) and each.shape for each in rest):
         return NotImplemented
-    return invoke(batch, op, [x.value, *rest])
+    return invoke(batch, op, [_regular(batch, x).value, *rest])
+
+
+def _regular(batch: Batch, x: Any) -> Any:
+    """A matrix, which is the identity for examples that do not count: no decomposition fails on it."""
+    if batch.mask is None:
+        return x
+    unit = batch.call("eye", *x.shape[-2:], dtype=x.dtype)
+    if not isinstance(x, Rows):
+        return batch.call("where", batch.call("any", batch.mask), x, unit)
+    mask = batch.call("reshape", batch.mask, (batch.size, *(1,) * x.ndim))
+    return Rows(batch.call("where", mask, x.value, unit))
 
 
 @rule("cofactor_along")
@@ -84,7 +95,7 @@ def _column(batch: Batch, value: Any) -> Any:
 @rule("solve")
 def _solved(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
     matrix, right = args
-    vector = rank(right) == 1
+    matrix, vector = _regular(batch, matrix), rank(right) == 1
     if vector:
         right = Rows(_column(batch, right.value)) if isinstance(right, Rows) else _column(batch, right)
     ndim = max(rank(matrix), rank(right))

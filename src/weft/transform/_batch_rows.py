@@ -15,11 +15,10 @@ from weft.graph._control import fori_loop, scan
 from weft.ops import Spec
 from weft.ops._dim import Dim
 from weft.ops._op import TABLE
-from weft.transform._batch import Batch, Rows, Unbatchable, is_plain, kind_dtype
+from weft.transform._batch import NUMBERS, Batch, Rows, Unbatchable, is_plain, kind_dtype
 from weft.transform._batch_bodies import body_of, close_all
 from weft.transform._builder import Builder, Value
 
-_NUMBERS = (bool, int, float, complex)
 _UPDATE = TABLE["index_update"]
 
 
@@ -32,7 +31,7 @@ def row_of(builder: Builder, entry: Any, row: Any) -> Any:
     if not isinstance(entry, Rows):
         raise Unbatchable("a tape of many examples")
     value = builder.value(entry.value.node)[row]
-    if entry.type in _NUMBERS:
+    if entry.type in NUMBERS:
         return builder.create(entry.type, (value,), {}, entry.type)
     return value.node
 
@@ -81,9 +80,7 @@ def _collected(one: Batch, batch: Batch, part: Any, inside: set[Node], leaves: l
     """The structure of a result, its arrays among the leaves."""
     if not isinstance(part, Node):
         return part
-    if part not in inside and is_plain(batch.known[part]):
-        return _Known(batch.known[part])
-    if part not in inside and isinstance(batch.known[part], Rows):
+    if part not in inside and (is_plain(batch.known[part]) or isinstance(batch.known[part], Rows)):
         return _Known(batch.known[part])
     return _typed(one.builder, one.builder.value(one.known[part]), part, leaves, whole)
 
@@ -103,10 +100,10 @@ def _typed(inner: Builder, value: Any, node: Node, leaves: list[Value], whole: b
     type_: Any = value.type
     if type_ is None and not whole and not node.users:
         return None  # it was called for what it does
-    if not isinstance(type_, Spec) and type_ not in _NUMBERS and not (type_ is None and whole):
+    if not isinstance(type_, Spec) and type_ not in NUMBERS and not (type_ is None and whole):
         raise Unbatchable(f"it is {'of no known type' if type_ is None else getattr(type_, '__name__', type_)}", node)
     if any(_within(inner, dim) for dim in value.shape):
-        raise Unbatchable("its size differs between examples", node)
+        raise Unbatchable("its size may differ between examples", node)
     leaves.append(value)
     return _Leaf(len(leaves) - 1, type_)
 

@@ -50,6 +50,11 @@ class Value(Methods):
     def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.builder.call(op, *args, **kwargs)
 
+    def __weft_along__(self, step: Any, carries: Any, rows: Any, operands: Any, reverse: bool) -> Any:
+        from weft.transform._along import along
+
+        return along(self.builder, step, carries, rows, operands, reverse)
+
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
@@ -60,6 +65,12 @@ class Value(Methods):
 
     def __repr__(self) -> str:
         return f"<value of {self.node.name}: {self.type}>"
+
+
+class Nothing(Value):
+    """The gradient of a value that nothing reads: zeros, which a rule may leave out."""
+
+    is_nothing = True
 
 
 class Builder(SizeNodes):
@@ -100,7 +111,8 @@ class Builder(SizeNodes):
     def wrap(self, node: Node, type_: Any) -> Any:
         """The Value of a node of this type; a tuple of Values where it gives several."""
         if isinstance(type_, (tuple, list)):
-            return tuple(self.item(node, k, part) for k, part in enumerate(type_))
+            parts = [self.item(node, k, part) for k, part in enumerate(type_)]
+            return type(type_)(*parts) if hasattr(type_, "_fields") else tuple(parts)
         return Value(self, node, type_)
 
     def item(self, node: Node, index: int, type_: Any) -> Any:

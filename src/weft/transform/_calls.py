@@ -14,6 +14,7 @@ from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.ops import Op
 from weft.ops._op import TABLE, op_of
+from weft.ops._scipy import special_name, special_op
 
 _MATH = {
     **{name: name for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh")},
@@ -25,6 +26,7 @@ _MATH = {
     "radians": "radians",
     "erf": "erf",
     "erfc": "erfc",
+    "lgamma": "lgamma",
     "fmod": "fmod",
     "modf": "modf",
     "frexp": "frexp",
@@ -55,7 +57,7 @@ def _named(function: Any) -> Op | None:
         name = _BY_FUNCTION.get(function)
     except TypeError:
         return None
-    return TABLE.get(name) if name is not None else None
+    return TABLE.get(name) if name is not None else special_op(function)
 
 
 def is_cast(node: Node) -> bool:
@@ -77,10 +79,15 @@ def varies_with(op: Op, arguments: tuple[Any, ...]) -> Iterator[Any]:
 def refuse_call(node: Node) -> NoReturn:
     """Say that a call has no derivative."""
     target = node.args[0] if node.target in (after, apply_at) else node.target  # a function of NumPy's that writes
-    name = getattr(target, "__qualname__", None) or str(target)
-    module = getattr(target, "__module__", None)
-    shown = f"{module}.{name}" if module and module not in ("builtins", "_operator") else name
-    shown += ".at" if node.target is apply_at else ""
+    method = ".at" if node.target is apply_at else ""
+    if isinstance(getattr(target, "__self__", None), np.ufunc):
+        target, method = target.__self__, f".{target.__name__}"
+    special = special_name(target)
+    name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or str(target)
+    module = (
+        "scipy.special" if special else "numpy" if isinstance(target, np.ufunc) else getattr(target, "__module__", None)
+    )
+    shown = (f"{module}.{name}" if module and module not in ("builtins", "_operator") else name) + method
     raise NotDifferentiable(
         f"{shown} has no derivative rule",
         where=where_of(node),
@@ -89,7 +96,7 @@ def refuse_call(node: Node) -> NoReturn:
 
 
 def _is_unknown(node: Node) -> bool:
-    return node.op == "call_function" and node.meta.get("type") is None
+    return node.op in ("call_function", "call_method") and node.meta.get("type") is None
 
 
 def refuse_unknown(node: Node, is_result: bool = False) -> None:
@@ -105,19 +112,26 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     while (source := next((each for each in node.all_input_nodes if _is_unknown(each)), None)) is not None:
         node = source  # where it begins
     name = getattr(node.target, "__name__", None) or str(node.target)
+    help = "give the function that runs as it is a rule with weft.custom_vjp, or compute with functions of NumPy's"
+    if node.target in (np.linalg.eig, np.linalg.eigvals):
+        help = f"complex numbers in give complex ones out, always: np.linalg.{name}(a + 0j)"
     raise NotDifferentiable(
-        f"{name} has no derivative: what it gives is known only when it runs",
-        where=where_of(node),
-        help="give the function that runs as it is a rule with weft.custom_vjp, or compute with functions of NumPy's",
+        f"{name} has no derivative: what it gives is known only when it runs", where=where_of(node), help=help
     )
 
 
-def refuse_method(node: Node) -> NoReturn:
-    """Say that a value that varies is put where no derivative follows it, as into a list that grows in a loop."""
+def refuse_hidden(node: Node) -> None:
+    """Say so where a value that varies is put where no derivative follows it: into a list that changes in a loop."""
+    if node.op == "call_method":
+        how = f"given to .{node.target}()"
+    elif node.target is operator.setitem:
+        how = "written into a list or dict"
+    else:
+        return
     raise NotDifferentiable(
-        f"a value that varies is given to .{node.target}() in a loop whose length is known only when it runs",
+        f"a value that varies is {how} under a condition or in a loop, where no derivative follows it",
         where=where_of(node),
-        help="write into an array that is made before the loop",
+        help="write into an array that is made before",
     )
 
 

@@ -21,13 +21,14 @@ from weft.ops._families import spread_call
 from weft.ops._op import TABLE
 from weft.transform._activity import Active, activity, continuous
 from weft.transform._builder import Builder, Value, retype
-from weft.transform._calls import is_cast, located_at, op_call, refuse_call, refuse_unknown, where_of
+from weft.transform._calls import is_cast, located_at, op_call, refuse_call, refuse_hidden, refuse_unknown, where_of
 from weft.transform._partition_open import open_composite
 from weft.transform._plain_calls import in_ops
-from weft.transform._reverse import Pullback
+from weft.transform._reverse import DIVIDE, Pullback
 from weft.transform._tape import EMPTY, Tape, add_tapes, record, sum_type
 
 _LINEAR = frozenset({"index_update"})  # in the array and the value together, though its rule has to look at the key
+_BILINEAR = frozenset({"matmul", "convolve", "conv", "conv_input", "conv_weight", "sum_products"})  # in each of two
 
 
 class Pushforward:
@@ -47,7 +48,10 @@ class Pushforward:
 
         graph = self.builder.graph
         for node in nodes:
-            if node.op != "call_function" or not any(each in self.tangents for each in node.all_input_nodes):
+            if not any(each in self.tangents for each in node.all_input_nodes):
+                continue
+            refuse_hidden(node)
+            if node.op != "call_function":
                 continue
             refuse_unknown(node)
             if not continuous(node.meta.get("type")):
@@ -99,13 +103,15 @@ class Pushforward:
             return self._add_tapes(node)
         if target is together:
             return [self.of(value) for value in node.args]
+        if target is tuple:
+            return self.of(node.args[0])
         called = op_call(node)
         if called is None:
             if is_cast(node):
                 return self._cast(node)
             body = in_ops(self.builder, node)
             if body is not None:
-                return self._whole(self._recorded(body), node.meta["type"])
+                return self._whole(_retyped(self._recorded(body), node.meta["type"]), node.meta["type"])
             refuse_call(node)
         return self._op(node, *called)
 
@@ -170,7 +176,11 @@ class Pushforward:
         result = self.builder.wrap(node, type_)
         total: Any = None
         for which, position in varied:
-            part = self._part(op, which, position, result, self.of(arguments[position]), values)
+            tangent = self.of(arguments[position])
+            if op.name in _BILINEAR:
+                part = _retyped(_caller(op)(*values[:position], tangent, *values[position + 1 :]), type_)
+            else:
+                part = self._part(op, which, position, result, tangent, values)
             total = part if total is None else _sum(total, part)
         return self._whole(total, type_)
 
@@ -190,6 +200,8 @@ class Pushforward:
             if type(factor) is int:
                 return tangent if factor == 1 else -tangent if factor == -1 else tangent * factor
             return tangent * factor
+        if op is DIVIDE and which == 1:
+            return -(tangent / values[1]) * result
         if op.domain is not None and result.dtype.kind == "f" and tangent.dtype.kind == "f":
             spread = self._whole(tangent, result.type)
             return rule(spread, result, *values)

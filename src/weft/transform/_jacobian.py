@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft.capture._memory import is_tensor
 from weft.capture._recorder import Recorder
 from weft.capture._values import Array, Scalar
+from weft.ops._dim import Dim
 from weft.transform._leaves import Numbers, checked, in_structure, positions
 from weft.transform._section import is_leaf
 from weft.transform._transformed import Transformed
@@ -72,6 +74,8 @@ def _jacrev(
     _check_kinds(recorder, "jacrev", outputs, holomorphic)
     rows = []
     for k, output in enumerate(outputs):
+        if isinstance(output, Array) and any(isinstance(d, Dim) and d.hint is None for d in output.spec.shape):
+            recorder.refuse("jacrev of a result whose size depends on values", help="use weft.jacfwd, or np.where")
         shape, dtype = _shape(output), _dtype(output)
 
         def one(direction: Any, k: int = k) -> Any:
@@ -86,7 +90,7 @@ def _jacrev(
         inputs = pytree.flatten(chosen, is_leaf=is_leaf)[0]
         rows.append(
             [
-                _conjugate(recorder, recorder.numpy.function(np.reshape, (leaf, (*shape, *_shape(x))), {}), holomorphic)
+                _reshaped(recorder, _conjugate(recorder, leaf, holomorphic), (*shape, *_shape(x)), x)
                 for leaf, x in zip(leaves, inputs, strict=True)
                 if x is not None
             ]
@@ -115,12 +119,18 @@ def _jacfwd(
 
         found = record_vmap(0, -1, recorder, one, (_basis(recorder, shape, dtype),), {})
         leaves = pytree.flatten(found, is_leaf=is_leaf)[0]
-        columns.append(
-            [recorder.numpy.function(np.reshape, (leaf, (*_shape(leaf)[:-1], *shape)), {}) for leaf in leaves]
-        )
+        columns.append([_reshaped(recorder, leaf, (*_shape(leaf)[:-1], *shape), x) for leaf in leaves])
     rows = [in_structure(args, argnums, [column[k] for column in columns]) for k in range(tree.leaf_count)]
     made = tree.unflatten(rows)
     return (made, aux[0]) if has_aux else made
+
+
+def _reshaped(recorder: Recorder, value: Any, shape: tuple[Any, ...], like: Any) -> Any:
+    """A derivative in the shape that it has with respect to an argument, and of the class of that."""
+    made = recorder.numpy.function(np.reshape, (value, shape), {})
+    node = made.node
+    node.meta["as_traced"] = True
+    return recorder.wrap(node, made.spec, array=True, tensor=is_tensor(like))
 
 
 def _shape(value: Any) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from weft.graph import Graph, Node, map_arg
 from weft.graph._arguments import map_copy
 from weft.transform._activity import continuous
 from weft.transform._builder import Builder, Value
-from weft.transform._partition_peak import backward_order
+from weft.transform._partition_order import backward_order
 from weft.transform._remat import Regions
 from weft.transform._reverse import Pullback
 from weft.transform._section import Section
@@ -57,7 +57,8 @@ def joint_of(section: Section, results: Sequence[Any], active: dict[Node, Any], 
     """Add the backward to the graph of a call: from gradients of `results` to those of the inputs `wanted`."""
     builder = section.builder
     pull = Pullback(builder, active)
-    nodes = list(section.graph.nodes)
+    ends = set(wanted)
+    nodes = [node for node in section.graph.nodes if node not in ends]
     seeds: list[Node | None] = []
     for result in results:
         if not isinstance(result, Node) or not continuous(result.meta.get("type")):

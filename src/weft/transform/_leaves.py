@@ -145,6 +145,8 @@ def tangent_of(recorder: Recorder, name: str, value: Any, type_: Any) -> Any:
     if kind == "c" and spec.dtype.kind != "c":
         recorder.refuse(f"{name}: a complex derivative for a value of {spec.dtype}", help="give its real part")
     found = recorder.numpy.function(np.asarray, (value,), {"dtype": spec.dtype})
+    if not spec.shape:
+        found = found[()]  # a number: sums of arrays of no dimensions take ten times as long
     got = found.spec.shape if isinstance(found, Array) else ()
     if len(got) != len(spec.shape) or any(a != b for a, b in zip(got, spec.shape, strict=True)):
         recorder.refuse(f"{name}: a derivative of shape {tuple(got)} for a value of shape {spec.shape}")

@@ -34,7 +34,6 @@ from weft.ops._op import TABLE
 from weft.transform._builder import Builder, Value
 from weft.transform._partition_budget import budget_bytes, within_budget
 from weft.transform._partition_choice import POLICIES, Choice, Plan
-from weft.transform._partition_cost import arithmetic
 from weft.transform._partition_joint import JointGraph
 from weft.transform._partition_measure import Measured, boxed, measure
 from weft.transform._partition_report import Kept, Report
@@ -55,11 +54,16 @@ def partition(joint: JointGraph, policy: str = "default", memory_budget: str | f
     if policy not in POLICIES:
         raise ValueError(f"policy is one of {', '.join(map(repr, POLICIES))}, got {policy!r}")
     budget = None if memory_budget is None else budget_bytes(memory_budget)
-    choice = Choice(joint)
+    choice = whole = Choice(joint)
     plan = choice.plan(choice.by_policy(policy))
     if budget is not None:
         plan = within_budget(choice, budget, plan)
-    return Partition(choice, plan, policy, budget)
+        pieces = joint.in_pieces() if plan.peak > budget else None
+        if pieces is not None:
+            other = Choice(pieces)
+            less = within_budget(other, budget, other.plan(other.by_policy(policy)))
+            choice, plan = (other, less) if less.peak < plan.peak else (choice, plan)
+    return Partition(choice, plan, policy, budget, whole)
 
 
 @dataclass
@@ -103,13 +107,13 @@ class Partition:
     tuple of gradients.
     """
 
-    def __init__(self, choice: Choice, plan: Plan, policy: str, budget: float | None) -> None:
+    def __init__(self, choice: Choice, plan: Plan, policy: str, budget: float | None, whole: Choice) -> None:
+        """`whole` is the choice with loops that are not cut in pieces."""
         self.joint, self.policy, self.budget = choice.joint, policy, budget
         self.names = self.joint.names
-        self._choice, self._plan = choice, plan
+        self._choice, self._plan, self._whole = choice, plan, whole
         self._again = self._twice()
         self.passed: list[str] = []
-        self._uncounted: dict[str, set[Node]] = {}
         self._given = self._passed_nodes() + plan.kept
         self.passed = [node.name for node in self._given[: len(self._given) - len(plan.kept)]]
         self.forward = self._forward()
@@ -139,9 +143,6 @@ class Partition:
         kept = [self._own(half, node) for node in self._given]
         writes = tuple((half.of(target), half.of(value)) for target, value in joint.writes)
         half.builder.graph.output((*map(half.of, joint.results), *kept), writes=writes)
-        storage = self._choice.storage
-        shown = {storage.base(node) for node in self._choice._result_set} - {storage.base(node) for node in plan.kept}
-        self._uncounted["forward"] = {half.of(node) for node in shown if node in half.types.known}
         return joint.module_of(half.builder.graph)
 
     def _own(self, half: _Half, node: Node) -> Any:
@@ -163,9 +164,6 @@ class Partition:
         half.inputs([*self._given, *(seed for seed in joint.seeds if seed is not None)])
         self._fill(half)
         half.builder.graph.output(tuple(map(half.of, joint.gradients)))
-        storage, late = self._choice.storage, self._choice._late_set
-        ends = {storage.base(node) for node in joint.gradients if node in late}
-        self._uncounted["backward"] = {half.of(node) for node in ends if node in half.types.known}
         half.builder.graph.constants.clear()
         return joint.module_of(half.builder.graph)
 
@@ -232,15 +230,15 @@ class Partition:
         The gradient of each result is taken to be ones.
         """
         leaves = self.joint.leaves(args, kwargs)
-        self.measured = measure(self, leaves, self._uncounted)
+        self.measured = measure(self, leaves)
         return self.measured
 
     @property
     def report(self) -> Report:
         """What is kept and computed again, and the memory that takes."""
         choice, plan = self._choice, self._plan
-        everything = choice.plan(choice.everything())
-        work = sum(map(arithmetic, plan.forward)) + sum(arithmetic(node) for node, _ in plan.backward)
+        everything = self._whole.plan(self._whole.everything())
+        work = sum(choice.work[node] for node in [*plan.forward, *(node for node, _ in plan.backward)])
         return Report(
             policy=self.policy,
             forward_peak=plan.forward_peak,
@@ -248,7 +246,7 @@ class Partition:
             kept_bytes=plan.kept_bytes,
             everything_bytes=everything.kept_bytes,
             everything_peak=everything.peak,
-            recomputed=len(self._again),
+            recomputed=len(self._again) + sum(choice.again[node][0] for node in choice.late),
             extra=plan.extra,
             arithmetic=work - plan.extra,
             budget=self.budget,

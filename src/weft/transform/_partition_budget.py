@@ -12,6 +12,8 @@ import bisect
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from weft.graph import Node
 from weft.transform._partition_choice import Choice, Plan
 
@@ -27,10 +29,10 @@ def budget_bytes(budget: object) -> float:
     >>> budget_bytes("200MB"), budget_bytes("1 KiB"), budget_bytes(5000)
     (200000000.0, 1024.0, 5000.0)
     """
-    if isinstance(budget, (int, float)) and not isinstance(budget, bool):
+    if isinstance(budget, (int, float, np.integer, np.floating)) and not isinstance(budget, bool):
         amount = float(budget)
     else:
-        match = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]*)\s*", budget) if isinstance(budget, str) else None
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([A-Za-z]*)\s*", budget) if isinstance(budget, str) else None
         if match is None or match[2].lower() not in _UNITS:
             raise ValueError(f"memory_budget is a number of bytes or a text such as '200MB', got {budget!r}")
         amount = float(match[1]) * _UNITS[match[2].lower()]
@@ -50,7 +52,7 @@ class _Stretch:
         self.nodes = self.choice.early
         self.at = {node: number for number, node in enumerate(self.nodes)}
         storage, free = self.choice.storage, self.choice.free
-        forward = self.choice._forward_set
+        forward = self.choice.forward_set
         weights = [0.0] * (len(self.nodes) + 1)
         seen: set[Node] = set()
         for node in self.kept:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from weft.graph import Node
 from weft.ops import Spec
 from weft.transform._mincut import cheapest_to_keep
-from weft.transform._partition_cost import arithmetic, bytes_of_node, is_cheap, is_creation
+from weft.transform._partition_cost import arithmetic, is_cheap, is_creation, repeated
 from weft.transform._partition_joint import JointGraph
-from weft.transform._partition_peak import Peak, Storage, backward_order, forward_order, peak_of
+from weft.transform._partition_memory import Memory, Peak, Storage
+from weft.transform._partition_order import backward_order, forward_order
+from weft.transform._partition_turns import Turns
 from weft.transform._remat import Regions, is_item, is_repeatable
 from weft.transform._split import bytes_of
 
@@ -47,19 +50,20 @@ class Plan:
         return max(self.forward_peak.most, self.backward_peak.most)
 
 
-@dataclass
 class Choice:
-    """A joint graph, with what does not depend on the policy worked out once."""
+    """A joint graph, with what does not depend on the policy worked out once.
 
-    joint: JointGraph
-    late: list[Node] = field(default_factory=list)
-    needed: list[Node] = field(default_factory=list)  # of the forward, by the backward
-    early: list[Node] = field(default_factory=list)  # calls that do not depend on gradients
+    `late` are the nodes of the backward, `needed` those of the forward that it reads, `early` all calls that do not
+    depend on gradients, and `free` is what is there anyway.
+    """
 
-    def __post_init__(self) -> None:
-        joint = self.joint
-        self.storage = Storage()
-        self.work, self.cheap, self.repeatable = Memo(arithmetic), Memo(is_cheap), Memo(is_repeatable)
+    def __init__(self, joint: JointGraph) -> None:
+        self.joint = joint
+        turns = Turns(joint.numbers)
+        self.storage = Storage(turns)
+        self.work = Memo(lambda node: arithmetic(node, turns))
+        self.again = Memo(lambda node: repeated(node, turns))
+        self.cheap, self.repeatable = Memo(is_cheap), Memo(is_repeatable)
         self.costs = Memo(self._cost)
         self.inputs = Memo(lambda node: node.all_input_nodes)
         self.late = joint.late_nodes()
@@ -88,42 +92,22 @@ class Choice:
             if base in self.free:
                 return 1.0
             # Of equals, what the function computes anyway: the rest is work of the backward.
-            return self.storage.bytes(base) + (8 if node in self._forward_set else 64)
+            return self.storage.bytes(base) + (8 if node in self.forward_set else 64)
         kept = bytes_of(type_)
-        return kept if kept == float("inf") else max(kept, bytes_of_node(node))
+        return kept if kept == float("inf") else max(kept, self.storage.bytes(node))
 
-    @property
-    def _late_set(self) -> set[Node]:
-        found = self.__dict__.get("_late")
-        if found is None:
-            found = self.__dict__["_late"] = set(self.late)
-        return found
-
-    @property
-    def _result_set(self) -> set[Node]:
-        found = self.__dict__.get("_results")
-        if found is None:
-            found = self.__dict__["_results"] = {node for node in self.joint.results if isinstance(node, Node)}
-        return found
-
-    @property
-    def _forward_set(self) -> set[Node]:
+    @cached_property
+    def forward_set(self) -> set[Node]:
         """What the function itself runs, without what only its gradient reads."""
-        found = self.__dict__.get("_forward")
-        if found is None:
-            wanted = [*self.joint.results, *(value for _, value in self.joint.writes)]
-            found = self.__dict__["_forward"] = set(forward_order(self.early, wanted, self.effects))
-        return found
+        wanted = [*self.joint.results, *(value for _, value in self.joint.writes)]
+        return set(forward_order(self.early, wanted, self.effects))
 
-    @property
+    @cached_property
     def regions(self) -> Regions:
-        """The calls of `checkpoint`."""
-        found = self.__dict__.get("_regions")
-        if found is None:
-            beyond = {node for node in self.early if node not in self._forward_set}
-            late = self._late_set | beyond  # what only the gradient reads is no part of the forward
-            found = self.__dict__["_regions"] = Regions(self.early, late, self._result_set)
-        return found
+        """The calls of `checkpoint`; what only the gradient reads is no part of the forward."""
+        beyond = {node for node in self.early if node not in self.forward_set}
+        results = {node for node in self.joint.results if isinstance(node, Node)}
+        return Regions(self.early, beyond.union(self.late), results)
 
     # Choices
 
@@ -138,30 +122,25 @@ class Choice:
                 continue
             seen.add(node)
             # What is work of the backward alone is left to it.
-            later = node not in self._forward_set and is_repeatable(node) and not is_item(node)
+            later = node not in self.forward_set and is_repeatable(node) and not is_item(node)
             if later or self.cost(node) == float("inf") or is_creation(node):
                 waiting.extend(each for each in node.all_input_nodes if each not in self.free)
             else:
                 found[node] = None
         return sorted(found)
 
-    def cut(self, again: Callable[[Node], bool], pinned: Iterable[Node] = (), marked: bool = True) -> list[Node]:
+    def cut(self, again: Callable[[Node], bool], pinned: Iterable[Node] = ()) -> list[Node]:
         """The cheapest to keep where `again` says what may be computed again. `pinned` values may not.
 
-        With `marked`, calls of `checkpoint` keep nothing but what they give, and what they draw.
+        Calls of `checkpoint` keep nothing but what they give, and what they draw.
         """
-        fixed = set(pinned)
-        regions = self.regions if marked and self.regions.number else None
+        fixed, regions = set(pinned), self.regions
 
         def repeatable(node: Node) -> bool:
-            if node in fixed or (regions is not None and regions.gives(node)):
-                return False
-            return again(node) or (regions is not None and regions.inside(node))
+            return node not in fixed and not regions.gives(node) and (again(node) or regions.inside(node))
 
         def cost(node: Node) -> float:
-            if regions is not None and node not in fixed and regions.inside(node):
-                return float("inf")
-            return float(self.costs[node])
+            return float("inf") if node not in fixed and regions.inside(node) else self.cost(node)
 
         return sorted(
             cheapest_to_keep(
@@ -170,7 +149,7 @@ class Choice:
                 free=self.free.__contains__,
                 cost=cost,
                 repeatable=repeatable,
-                price=lambda node: _PRICE * self.work[node] if node in self._forward_set else 0.0,
+                price=lambda node: _PRICE * self.work[node] if node in self.forward_set else 0.0,
             )
         )
 
@@ -192,12 +171,11 @@ class Choice:
         seeds = {seed for seed in joint.seeds if seed is not None}
         have = {*kept, *self.free, *seeds}
         backward = backward_order(self.late, joint.gradients, have)
-        theirs = {storage.base(node) for node in (*self.free, *seeds, *self.written)}
-        shown = {storage.base(node) for node in self._result_set} - {storage.base(node) for node in kept}
-        first = peak_of(forward, wanted, theirs | shown, storage=storage)
+        first = Memory(storage, forward, wanted).peak(joint.results, kept=kept)
         order = [node for node, _ in backward]
-        gradients = {storage.base(node) for node in joint.gradients if node in self._late_set}
-        second = peak_of(order, joint.gradients, theirs | gradients, given=kept, storage=storage)
-        extra = sum(self.work[node] for node, again in backward if again and node in self._forward_set)
-        bases = {storage.base(node) for node in kept} - theirs
+        mine = [node for node in kept if storage.base(node) not in self.free]
+        second = Memory(storage, order, joint.gradients).peak(joint.gradients, given=mine, kept=mine)
+        extra = sum(self.work[node] for node, again in backward if again and node in self.forward_set)
+        extra += sum(self.again[node][1] for node in self.late)
+        bases = {storage.base(node) for node in mine}
         return Plan(kept, forward, backward, first, second, extra, sum(map(storage.bytes, bases)))

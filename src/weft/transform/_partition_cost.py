@@ -1,6 +1,6 @@
 """What a node of a joint graph costs: bytes of what it gives, operations of arithmetic to compute it.
 
-Sizes that only running tells are estimated by their hints, and a loop of an unknown number of turns counts as 16.
+Sizes that only running tells are estimated by their hints.
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ import math
 import operator
 from typing import Any
 
-from weft.graph import Graph, Node
-from weft.graph._control import cond, fori_loop, scan, switch, while_loop
+from weft.graph import Node
+from weft.graph._control import cond, switch
 from weft.ops import Spec
 from weft.transform._calls import op_call
+from weft.transform._partition_turns import Turns, size_of
 from weft.transform._split import cheap, estimate
-from weft.transform._tape import Tape, Tapes
-
-TURNS = 16  # of a loop of which nobody knows
 
 _VIEWS = frozenset(
     "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose diagonal".split()
@@ -27,45 +25,41 @@ _POINTWISE = frozenset(
 )
 _PARTS = frozenset("split unstack broadcast_arrays".split())  # ops that give several views
 _CREATION = frozenset("zeros ones empty full arange eye tri identity linspace".split())
+# Copies of the largest array that a call takes or gives, which it makes and drops again.
+_SCRATCH: dict[str, float] = {
+    **dict.fromkeys(
+        "silu silu_slope log_softmax leaky_relu vector_norm fft ifft cumulative_prod cofactor".split(), 1.0
+    ),
+    **dict.fromkeys("gelu gelu_slope erf".split(), 1.0),
+    **dict.fromkeys("standardize_input conv_input conv_weight".split(), 1.3),
+    "softplus": 3.1,
+    "logsumexp": 2.0,
+    "scatter_add": 3.0,
+    "conv_bias": 0.6,
+    "conv": 0.6,
+    "sigmoid": 0.4,
+}
+_IN_BLOCKS = frozenset("gelu gelu_slope erf".split())  # calls that go over large arrays block by block
+_BLOCK = 500_000  # elements
 _CUBIC = frozenset("det slogdet inv solve pinv cholesky eigh eigvalsh eig eigvals qr svd svdvals matrix_rank".split())
 
 
-def size_of(spec: Spec) -> float:
-    """How many elements an array has, or about how many."""
-    count = 1.0
-    for dim in spec.shape:
-        count *= estimate(dim)
-    return count
+def memory_of(type_: Any) -> float:
+    """Bytes of an array. Numbers of Python's take none, and of several values at once each is counted by itself."""
+    return size_of(type_) * type_.dtype.itemsize if isinstance(type_, Spec) else 0.0
 
 
-def memory_of(type_: Any, turns: float = TURNS) -> float:
-    """Bytes of a value; `turns` is how many links a tape has. Numbers of Python's take none."""
-    if isinstance(type_, Spec):
-        return size_of(type_) * type_.dtype.itemsize
-    if isinstance(type_, Tape):
-        return turns * sum(memory_of(part) for part in type_.types)
-    if isinstance(type_, Tapes):
-        return max((memory_of(part, 1) for part in type_.types), default=0.0)
-    return 0.0
-
-
-def turns_of(node: Node) -> float:
-    """How often the body of a control-flow node runs, or about how often."""
-    if node.target is fori_loop:
-        lower, upper, step = node.args[0], node.args[1], node.kwargs.get("step", 1)
-        if all(isinstance(each, int) for each in (lower, upper, step)) and step:
-            return float(len(range(lower, upper, step)))
-        return TURNS
-    return TURNS if node.target in (while_loop, scan) else 1.0
-
-
-def bytes_of_node(node: Node) -> float:
-    """Bytes that a node allocates: none for a view, nor for several values at once, which are counted one by one."""
-    type_ = node.meta.get("type")
-    if isinstance(type_, (Tape, Tapes)) and isinstance(node.args[0] if node.args else None, Node):
-        source: Node = node.args[0]
-        return memory_of(type_, turns_of(source) if source.bodies else TURNS)
-    return memory_of(type_)
+def scratch_bytes(node: Node) -> float:
+    """Bytes that a call needs besides what it is given and what it gives, while it runs."""
+    called = op_call(node) if node.op == "call_function" and not node.bodies else None
+    if called is None or called[0].name not in _SCRATCH:
+        return 0.0
+    specs = [node.meta.get("type"), *(_spec(argument) for argument in called[1])]
+    largest = max((memory_of(spec) for spec in specs), default=0.0)
+    if called[0].name not in _IN_BLOCKS:
+        return _SCRATCH[called[0].name] * largest
+    width = max((spec.dtype.itemsize for spec in specs if isinstance(spec, Spec)), default=1)
+    return min(width * largest, width * _BLOCK) + _SCRATCH[called[0].name] * largest
 
 
 def base_of(node: Node) -> Node:
@@ -129,13 +123,14 @@ def is_cheap(node: Node) -> bool:
     return called is not None and (called[0].name in _POINTWISE or called[0].name in _CREATION)
 
 
-def arithmetic(node: Node) -> float:
+def arithmetic(node: Node, turns: Turns) -> float:
     """Operations of arithmetic that a node takes; a multiplication and an addition are two."""
     if node.op != "call_function":
         return 0.0
     if node.bodies:
-        each = [sum(map(arithmetic, body.nodes)) for body in node.bodies]
-        return turns_of(node) * (max(each) if node.target in (cond, switch) else sum(each))
+        turns.enter(node)
+        each = [sum(arithmetic(inner, turns) for inner in body.nodes) for body in node.bodies]
+        return turns.of(node) * (max(each) if node.target in (cond, switch) else sum(each))
     called = op_call(node)
     if called is None or (node.target is operator.getitem and not isinstance(node.meta.get("type"), Spec)):
         return 0.0
@@ -152,11 +147,26 @@ def arithmetic(node: Node) -> float:
         return 2 * result * math.prod(estimate(dim) for dim in specs[1].shape[1:])
     if op.name in ("conv_input", "conv_weight"):
         return _convolved(specs, node)
+    if op.name in ("index_update", "index_add"):
+        return 1.0 if specs[2] is None else size_of(specs[2])
     if op.name == "contract":
         return 2 * _all_indices(arguments)
     if op.name in _CUBIC and specs[0] is not None and specs[0].shape:
         return size_of(specs[0]) * estimate(specs[0].shape[-1])
     return max([result, *(size_of(spec) for spec in specs if spec is not None)])
+
+
+def repeated(node: Node, turns: Turns) -> tuple[int, float]:
+    """The calls that a loop of the backward repeats, those inside of calls of `checkpoint`, and their operations."""
+    if not node.bodies:
+        return 0, 0.0
+    turns.enter(node)
+    calls, total = 0, 0.0
+    for each in (each for body in node.bodies for each in body.nodes):
+        marked = each._meta is not None and "checkpoint" in each._meta
+        more, work = (1, arithmetic(each, turns)) if marked else repeated(each, turns)
+        calls, total = calls + more, total + work
+    return calls, turns.of(node) * total
 
 
 def _spec(argument: Any) -> Spec | None:
@@ -187,15 +197,3 @@ def _all_indices(arguments: tuple[Any, ...]) -> float:
         if spec is not None:
             sizes.update((letter, estimate(dim)) for letter, dim in zip(letters, spec.shape, strict=False))
     return math.prod(sizes.values())
-
-
-def inner_bytes(node: Node) -> float:
-    """The most bytes that a turn of a body has at once, beyond what it is given."""
-    return max((_peak_of_body(body) for body in node.bodies), default=0.0)
-
-
-def _peak_of_body(body: Graph) -> float:
-    from weft.transform._partition_peak import peak_of
-
-    nodes = [node for node in body.nodes if node.op == "call_function"]
-    return peak_of(nodes, list(body.output_node().all_input_nodes), set()).most

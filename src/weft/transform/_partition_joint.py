@@ -29,11 +29,13 @@ from weft.autograd import Tensor
 from weft.capture._captured import capture
 from weft.errors import NotDifferentiable
 from weft.graph import Graph, GraphModule, Inputs, Node
-from weft.ops import Op
+from weft.graph._control import fori_loop
+from weft.ops import Op, Spec
 from weft.transform._activity import activity, continuous
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder, Value
 from weft.transform._partition_open import open_all
+from weft.transform._partition_pieces import cut_loops
 from weft.transform._reverse import Pullback
 from weft.transform._split import gradient_type
 
@@ -60,6 +62,14 @@ class JointGraph:
         self.wanted: list[Node] = []
         self.seeds: list[Node | None] = []
         self.gradients: list[Node] = []
+        self.numbers: dict[Node, float] = {}  # whole numbers among the arguments it was captured with
+
+        self.text = ""  # the graph as it was made, where it has loops
+        self.again: Callable[[], JointGraph | None] = lambda: None
+
+    def in_pieces(self) -> JointGraph | None:
+        """The same with its loops cut in pieces; None where it has none, or was edited."""
+        return self.again() if self.text and self.text == str(self.graph) else None
 
     @property
     def module(self) -> GraphModule:
@@ -126,15 +136,25 @@ def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Join
     >>> weft.joint_graph(weft.nn.Linear(2, 1), weft.spec((5, 2), "float32"))
     <JointGraph of Linear: 12 nodes, gradients of input, weight, bias>
     """
+    joint = _joint(function, args, kwargs)
+    if any(node.target is fori_loop for node in joint.graph.nodes):
+        some, named = pytree.map(_light, (args, kwargs))
+        joint.text, joint.again = str(joint.graph), lambda: _joint(function, some, named, pieces=True)
+    return joint
+
+
+def _joint(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pieces: bool = False) -> JointGraph:
+    """The joint graph; with `pieces`, loops are cut so that the backward runs their turns again."""
     plain = _callable(function, len(args))
     captured = capture(plain, args, kwargs, branches=True, dynamic=False, numbers=True, given_only=True)
     graph = captured.graph
     values = {traced.node: value for value, traced in captured.recorder.constants.values()}
     builder = Builder(graph, captured.recorder.sizes)
     wanted = [node for node in graph.nodes if _varies(node, values)]
-    open_all(
-        builder, [node for node in activity(graph.nodes, dict.fromkeys(wanted, True)) if node.op == "call_function"]
-    )
+    varying = [node for node in activity(graph.nodes, dict.fromkeys(wanted, True)) if node.op == "call_function"]
+    if pieces:
+        cut_loops(builder, varying)
+    open_all(builder, varying)
     output = graph.output_node()
     results, tree = pytree.flatten(_plain(output.args[0]), is_leaf=lambda value: isinstance(value, Node))
     joint = JointGraph(function, graph, captured.recorder.sizes, results, tree)
@@ -146,6 +166,8 @@ def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Join
     for place in joint.inputs:
         place.args = ()  # defaults, which no input after another without may have
     _add_backward(joint, builder)
+    given = zip(joint.inputs, joint.leaves(args, kwargs), strict=True)
+    joint.numbers = {place: int(leaf) for place, leaf in given if isinstance(leaf, (int, np.integer))}
     return joint
 
 
@@ -173,6 +195,11 @@ def _add_backward(joint: JointGraph, builder: Builder) -> None:
     in_front(graph, [*joint.inputs, *(seed for seed in joint.seeds if seed is not None)])
     graph.output((*joint.results, *joint.gradients), writes=joint.writes)
     graph._sweep(lambda node: node.is_impure())
+
+
+def _light(value: Any) -> Any:
+    """What an array is to `capture`, without its numbers."""
+    return Spec(value.shape, value.dtype) if type(value) is np.ndarray else value
 
 
 def _varies(node: Node, values: dict[Node, Any]) -> bool:

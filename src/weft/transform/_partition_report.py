@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.graph import Node
 from weft.ops import Spec
 from weft.ops._dim import Dim
-from weft.transform._partition_peak import Peak
+from weft.transform._partition_memory import Peak
 from weft.transform._tape import Tape, Tapes
 
 if TYPE_CHECKING:

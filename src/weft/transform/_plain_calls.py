@@ -1,4 +1,4 @@
-"""Calls of Python's own functions on numbers, said in ops that have derivatives: `max(x, y)`, `cmath.exp(z)`."""
+"""Calls of functions that are no ops, said in ops that have derivatives: `max(x, y)`, `cmath.exp(z)`, SciPy's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.capture._numpy_writes import apply_at
 from weft.capture._python_calls import added
 from weft.graph import Node
 from weft.ops._op import TABLE
+from weft.ops._scipy import special_name
 from weft.transform._builder import Builder
 
 Call = Callable[..., Any]
@@ -21,17 +23,36 @@ Call = Callable[..., Any]
 
 def in_ops(builder: Builder, node: Node) -> Callable[[], Any] | None:
     """A function that records what a node computes in ops; None where the node calls nothing known here."""
+    if node.target is apply_at and node.args[0] in (np.maximum, np.minimum):
+        return lambda: _extreme_at(builder, node)
     try:
         said = _SAID.get(node.target)
     except TypeError:  # something that cannot be looked up
         return None
-    if said is None or node.kwargs:
+    if said is None:
+        said = _SPECIAL.get(special_name(node.target) or "")
+    if said is None or (node.kwargs and said is not _windows):
         return None
 
     def call(name: str, *args: Any) -> Any:
         return builder.call(TABLE[name], *args)
 
-    return lambda: said(call, *map(builder.value, node.args))
+    return lambda: said(call, *map(builder.value, node.args), **builder.value(dict(node.kwargs)))
+
+
+def _extreme_at(builder: Builder, node: Node) -> Any:
+    """`np.maximum.at(a, key, value)`: all that equal the result share in it."""
+    _, a, key, value = builder.value(node.args)
+
+    def call(name: str, *args: Any) -> Any:
+        return builder.call(TABLE[name], *args)
+
+    y = call("stop_gradient", builder.value(node))
+    mine, theirs = call("equal", a, y), call("equal", value, call("getitem", y, key))
+    none = call("zeros_like", y)
+    sums = call("index_add", call("where", mine, a, 0.0), key, call("where", theirs, value, 0.0))
+    count = call("index_add", call("where", mine, 1.0, none), key, call("where", theirs, 1.0, 0.0))
+    return call("divide", sums, count)
 
 
 def _listed(values: tuple[Any, ...]) -> Any:
@@ -91,6 +112,56 @@ def _remainder(call: Call, value: Any, divisor: Any) -> Any:
     return call("subtract", value, call("multiply", count, divisor))
 
 
+def _gamma(call: Call, x: Any) -> Any:
+    """exp(lgamma(x)), with the sign that turns at each whole number left of 0."""
+    odd = call("remainder", call("floor", call("stop_gradient", x)), 2.0)
+    sign = call("where", call("greater", x, 0), 1.0, call("subtract", 1.0, call("multiply", odd, 2.0)))
+    return call("multiply", call("exp", call("lgamma", x)), sign)
+
+
+def _times_log(call: Call, x: Any, y: Any, log: str = "log") -> Any:
+    """x log(y), 0 where x is."""
+    zero = call("equal", x, 0)
+    safe = call("where", zero, 1.0, y)
+    return call("where", zero, 0.0, call("multiply", x, call(log, safe)))
+
+
+def _below(call: Call, x: Any) -> Any:
+    """The share of a normal distribution below x."""
+    return call("multiply", call("erfc", call("multiply", x, -math.sqrt(0.5))), 0.5)
+
+
+def _windows(call: Call, x: Any, window_shape: Any, axis: Any = None, **_: Any) -> Any:
+    """`sliding_window_view`: along each axis, the elements from each place on, as a dimension at the end."""
+    sizes = window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,)
+    axes = range(len(x.shape)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    ndim = len(x.shape)
+    for size, each in zip(sizes, axes, strict=True):
+        at = each % ndim
+        starts = call("arange", x.shape[at] - size + 1)
+        places = call("add", call("reshape", starts, (-1, 1)), np.arange(size))
+        x = call("moveaxis", call("take", x, places, at), at + 1, -1)
+    return x
+
+
+def _matvec(call: Call, matrix: Any, vector: Any) -> Any:
+    return call("squeeze", call("matmul", matrix, call("expand_dims", vector, -1)), -1)
+
+
+def _vecmat(call: Call, vector: Any, matrix: Any) -> Any:
+    return call("squeeze", call("matmul", call("expand_dims", call("conj", vector), -2), matrix), -2)
+
+
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "entr": lambda call, x: call("negative", _times_log(call, x, x)),
+    "exp10": lambda call, x: call("exp", call("multiply", x, math.log(10))),
+    "gamma": _gamma,
+    "ndtr": _below,
+    "xlog1py": lambda call, x, y: _times_log(call, x, y, "log1p"),
+    "xlogy": _times_log,
+}
+
+
 def _of_complex(name: str) -> Callable[..., Any]:
     return lambda call, value: call(name, _complex(call, value))
 
@@ -110,7 +181,10 @@ _SAID: dict[Any, Callable[..., Any]] = {
     math.prod: _product,
     math.fsum: _sum,
     math.remainder: _remainder,
+    math.gamma: _gamma,
     math.ldexp: lambda call, value, power: call("ldexp", value, power),
+    np.lib.stride_tricks.sliding_window_view: _windows,
+    **({np.matvec: _matvec, np.vecmat: _vecmat} if hasattr(np, "matvec") else {}),
     cmath.phase: _of_complex("angle"),
     **{
         getattr(cmath, name): _of_complex(name)

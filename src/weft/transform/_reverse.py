@@ -20,17 +20,19 @@ from weft.graph import Node
 from weft.graph._looping import together
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim
-from weft.ops._families import spread_call
+from weft.ops._families import conj, spread_call
 from weft.ops._op import TABLE
+from weft.passes._keys import same
+from weft.passes._movement import names_once
 from weft.transform._activity import Active, activity, any_active, of
-from weft.transform._builder import Builder, Value
+from weft.transform._builder import Builder, Nothing, Value
 from weft.transform._calls import is_cast, located_at, op_call, refuse_call, where_of
 from weft.transform._partition_open import open_composite
 from weft.transform._plain_calls import in_ops
 from weft.transform._split import bytes_of, cheap
-from weft.transform._tape import EMPTY, Tape, Tapes, add_tapes, record, sum_type
+from weft.transform._tape import EMPTY, Tape, Tapes, add_tapes, record, sum_type, touch
 
-_UPDATE = TABLE["index_update"]
+_UPDATE, _ADD, _COPY, DIVIDE = (TABLE[name] for name in ("index_update", "index_add", "copy", "divide"))
 
 
 class _Links:
@@ -39,6 +41,11 @@ class _Links:
     def __init__(self) -> None:
         self.parts: dict[int, Any] = {}
         self.whole: list[Any] = []
+
+
+def _quotient_rule(g: Any, y: Any, a: Any, b: Any) -> Any:
+    """Of the divisor. The op's own rule computes the quotient anew, so that the tape need not keep it."""
+    return -(g / conj(b)) * conj(y)
 
 
 class Pullback:
@@ -133,8 +140,35 @@ class Pullback:
                 gradient = self.builder.call(TABLE["astype"], gradient, type_.dtype)
             made = call(TABLE["place_at"], gradient, key, type_.shape)
         else:
-            made = call(TABLE["index_add"], known, key, gradient)
+            made = self._into_cleared(known, key, gradient)
+            if made is None:
+                made = call(TABLE["index_add"], known, key, gradient)
         self.gradients[node] = self._named(made, node)
+
+    def _into_cleared(self, known: Value, key: Any, part: Any) -> Value | None:
+        """The sum where the part that a key selects was cleared, as it was for `x[i] += …`: it need not have been."""
+        at = self.builder.argument(key)
+        steps = [known.node]
+        while steps[-1].target is _ADD:
+            steps.append(steps[-1].args[0])
+        cleared = steps.pop()
+        clears = cleared.target is _UPDATE and isinstance(cleared.args[2], int) and same(cleared.args[1], at)
+        read_before = steps and (known.node.users or any(len(step.users) > 1 for step in [*steps[1:], cleared]))
+        if not clears or not names_once(at) or read_before:
+            return None
+        whole = Value(self.builder, cleared.args[0], known.type)
+        read = part.node.args[0] if part.node.target is _COPY else part.node
+        if read.target is operator.getitem and same(read.args, (whole.node, at)):  # what was there comes back
+            if steps:  # what was added to other parts meanwhile stays
+                steps[-1].replace_input_with(cleared, whole.node)
+            made = known if steps else whole
+        elif steps or cleared.users or part.dtype != known.dtype:
+            return None
+        else:
+            made = self.builder.call(_UPDATE, whole, key, part)
+        if not cleared.users:
+            self.builder.graph.erase_node(cleared)
+        return made
 
     def _named(self, gradient: Value, node: Node) -> Value:
         made = gradient.node
@@ -206,6 +240,10 @@ class Pullback:
         if target is record:
             self._record(node, gradient)
             return
+        if target is touch:
+            self.add(node.args[0], gradient)
+            self.add(node.args[1], 1.0)
+            return
         if target is add_tapes:
             for one in node.args:
                 self.add(one, gradient)
@@ -264,8 +302,8 @@ class Pullback:
         if isinstance(gradient, list):
             gradient = self._filled(gradient, type_)
         if op.composite:
-            if op.draws(node.args, node.kwargs):
-                self._drawing(node, gradient)
+            if op.eval is op.body or op.draws(node.args, node.kwargs):
+                self._opened(node, gradient)
             else:
                 self._composite(op, values, gradient)
             return
@@ -275,7 +313,7 @@ class Pullback:
             argument = arguments[position]
             if not op.depends[which] or not of(self.active, argument):
                 continue
-            rule = op.vjp[which]
+            rule = _quotient_rule if op is DIVIDE and which == 1 else op.vjp[which]
             if isinstance(rule, NotDifferentiable):
                 raise NotDifferentiable(
                     f"{op.name} has no derivative with respect to {op.arrays[which]}: {rule.message}",
@@ -295,7 +333,10 @@ class Pullback:
         if isinstance(type_, (tuple, list)):
             parts = gradient if gradient is not None else [None] * len(type_)
             return tuple(self._filled(part, each) for part, each in zip(parts, type_, strict=True))
-        return self.builder.zeros(type_) if gradient is None else gradient
+        if gradient is not None:
+            return gradient
+        found = self.builder.zeros(type_)
+        return Nothing(self.builder, found.node, found.type) if isinstance(found, Value) else found
 
     def _apart(self, part: Value) -> Any:
         """A part of a gradient, copied: the rest of it is cleared next, in place where it can be."""
@@ -315,8 +356,8 @@ class Pullback:
         self._add_each(result, gradient)
         self.run(made)
 
-    def _drawing(self, node: Node, gradient: Any) -> None:
-        """The same for one that draws random numbers: it is opened where it stands, so that it draws them once."""
+    def _opened(self, node: Node, gradient: Any) -> None:
+        """The same for one that is opened where it stands: so it draws random numbers once, and computes all once."""
         made, result = open_composite(self.builder, node)
         self.active.update(activity(made, self.active))
         if isinstance(result, (tuple, list)):

@@ -17,10 +17,13 @@ from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.ops._op import TABLE
+from weft.passes._changes import Changes
+from weft.passes.cse import merge_twins
 from weft.transform._activity import activity, any_active, loop_activity
 from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, type_carries, with_inputs
 from weft.transform._builder import Builder, Value
 from weft.transform._custom_nodes import custom_call
+from weft.transform._presence import operands_behind
 from weft.transform._reverse import Pullback
 from weft.transform._split import (
     Retyped,
@@ -64,6 +67,7 @@ class Joint:
         """`turns` is how often the body may run: a value from outside can be kept once for all of them."""
         self.outer = outer
         self.graph = copy_body(body, outer.builder)
+        merge_twins(self.graph, Changes())  # an element that is read twice goes on the tape once
         self.places = self.graph.find_nodes(op="placeholder")
         self.own = self.places[:own]
         self.operands = operands
@@ -159,24 +163,6 @@ class Backward:
         return [known[node] if isinstance(node, Node) else node for node in self.outputs]
 
 
-def _useful(body: Graph, own: int, count: int, wanted: set[int]) -> set[int]:
-    """The carries that the results wanted of a loop depend on, after any number of turns."""
-    places = body.find_nodes(op="placeholder")[own : own + count]
-    output = body.output_node().args[0]
-    while True:
-        reached: set[Node] = set()
-        waiting = [output[k] for k in wanted if isinstance(output[k], Node)]
-        while waiting:
-            node = waiting.pop()
-            if node not in reached:
-                reached.add(node)
-                waiting.extend(node.all_input_nodes)
-        found = wanted | {k for k, place in enumerate(places) if place in reached}
-        if found == wanted:
-            return found
-        wanted = found
-
-
 def _nothing_of(type_: Any) -> Any:
     """The type of a gradient to which nothing has been added yet."""
     return Tape((), ()) if isinstance(type_, Tape) else type_
@@ -192,10 +178,13 @@ class _Loop:
         self.init, self.operands = init, operands
         count = len(init)
         carries = loop_activity(body, counters, init, operands, pull.active)
-        outside = [pull.active.get(each, False) if isinstance(each, Node) else False for each in operands]
         wanted = {k for k, each in enumerate(gradient) if each is not None and any_active(carries[k])}
-        useful = _useful(body, counters, count, wanted)
-        self.carried = [k for k in sorted(useful) if any_active(carries[k])]
+        behind = operands_behind(node, wanted)
+        outside = [
+            pull.active.get(each, False) if j in behind and isinstance(each, Node) else False
+            for j, each in enumerate(operands)
+        ]
+        self.carried = [k for k in sorted(wanted) if any_active(carries[k])]
         active = [*(False,) * counters, *carries, *outside]
         self.joint = joint = Joint(pull, body, counters + count, operands, active, _TURNS)
         self.places = joint.own[counters:]
@@ -389,7 +378,8 @@ def _pull_branches(
     pull: Pullback, node: Node, gradient: list[Any], bodies: list[Graph], operands: Sequence[Any]
 ) -> None:
     """The gradient of a choice is a choice by the same condition."""
-    sides = [_Side(pull, body, k, gradient, operands) for k, body in enumerate(bodies)]
+    behind = operands_behind(node, {k for k, each in enumerate(gradient) if each is not None})
+    sides = [_Side(pull, body, k, gradient, operands, behind) for k, body in enumerate(bodies)]
     given = sides[0]
     saves = any(side.saves for side in sides)
     tape = None
@@ -416,9 +406,15 @@ def _pull_branches(
 class _Side:
     """One branch of a choice, and its gradient."""
 
-    def __init__(self, pull: Pullback, body: Graph, number: int, gradient: list[Any], operands: Sequence[Any]) -> None:
+    def __init__(
+        self, pull: Pullback, body: Graph, number: int, gradient: list[Any], operands: Sequence[Any], behind: set[int]
+    ) -> None:
+        """`behind` are the operands that the results with gradients vary with; others get none."""
         self.pull, self.operands = pull, operands
-        active = [pull.active.get(each, False) if isinstance(each, Node) else False for each in operands]
+        active = [
+            pull.active.get(each, False) if j in behind and isinstance(each, Node) else False
+            for j, each in enumerate(operands)
+        ]
         varying = [j for j, each in enumerate(active) if any_active(each)]
         tape_like = {j for j in varying if isinstance(operands[j].meta["type"], (Tape, Tapes))}
         self.added = [j for j in varying if j not in tape_like]

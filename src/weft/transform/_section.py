@@ -152,6 +152,7 @@ def wrapped(recorder: Recorder, value: Any, type_: Any, like: Any) -> Any:
     """The traced value of a node, of the class that another value has."""
     if not isinstance(value, Node):
         return value
+    value.meta["as_traced"] = True
     return recorder.wrap(value, type_, array=isinstance(like, Array), tensor=is_tensor(like))
 
 

@@ -20,12 +20,14 @@ from weft.transform._builder import Builder
 from weft.transform._calls import op_call
 from weft.transform._mincut import cheapest_to_keep
 from weft.transform._remat import Regions
-from weft.transform._tape import Tape, Tapes
+from weft.transform._tape import Tape, Tapes, touch
 
 _MOVES = frozenset(
     "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose getitem".split()
 )
-_NUMBERS = frozenset({int, float, bool, complex, getattr, trip_count, min, max, len, operator.not_, operator.truth})
+_QUICK = frozenset(
+    {int, float, bool, complex, getattr, trip_count, min, max, len, operator.not_, operator.truth, touch}
+)
 _UNKNOWN_SIZE = 1000  # elements, of an array of which nobody knows
 
 
@@ -33,7 +35,7 @@ def cheap(node: Node) -> bool:
     """Whether a call costs next to nothing to run again, and gives the same."""
     if node.op != "call_function" or node.bodies or node.is_impure():
         return False
-    if node.target in _NUMBERS:
+    if node.target in _QUICK:
         return True
     called = op_call(node)
     if called is None:

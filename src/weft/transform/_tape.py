@@ -48,6 +48,11 @@ def record(tape: Any, *values: Any) -> tuple[Any, ...]:
     return (tape, *values)
 
 
+def touch(value: Any, token: Any) -> Any:
+    """The value itself; its derivative with respect to the token is 1: see `weft.transform._presence`."""
+    return value
+
+
 def add_tapes(one: Any, other: Any) -> Any:
     """The sum of two gradients of a tape, link by link; an empty one stands for nothing.
 

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from weft._step import put
 from weft._where import user_position
 from weft.autograd import Tensor, _versions, tensor
 from weft.autograd._mode import recording
 from weft.autograd._tape import Source, Step, at_source, written_error
 from weft.autograd._tensor import from_step
+from weft.autograd._walk import _zeros
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import call_numpy
@@ -22,12 +25,14 @@ from weft.capture._opaque import Opaque
 from weft.errors import NotDifferentiable
 from weft.graph import Graph, GraphModule, Node
 from weft.ops import Spec
+from weft.ops._op import TABLE
 from weft.passes import PassManager
 from weft.transform._activity import activity
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder
 from weft.transform._custom_call import open_calls
 from weft.transform._joint import cut, joint_of
+from weft.transform._presence import Tokens, reached
 from weft.transform._split import Retyped, copy_nodes
 
 Run = Callable[..., Any]
@@ -119,13 +124,25 @@ class Taped:
         self.tree = copy.tree
         wanted = [place for place, need in zip(copy.inputs, needs, strict=True) if need]
         active = activity(copy.graph.nodes, dict.fromkeys(wanted, True))
-        varied = [leaf if _varies(leaf, active) else None for leaf in copy.results]
-        self.are_tensors = [is_tensor(leaf) for leaf in captured.recorder.result[0]]
+        leaves, nodes, _ = captured.recorder.result
+        self.are_tensors = [is_tensor(leaf) for leaf in leaves]
+        arrays = [not made and _is_known(node) for made, node in zip(self.are_tensors, nodes, strict=True)]
+        varied = [
+            leaf if _varies(leaf, active) and not array else None
+            for leaf, array in zip(copy.results, arrays, strict=True)
+        ]
         if any(leaf is not None and not each for leaf, each in zip(varied, self.are_tensors, strict=True)):
             raise NotDifferentiable("a result that is a Tensor on some paths only")
-        joint = joint_of(copy, varied, active, wanted)  # type: ignore[arg-type]  # it has a graph and its builder
+        results = [leaf for leaf in varied if leaf is not None]
+        # Which inputs each result depends on; of those, which come with a token, as a gradient may not come to them.
+        self.reached = [[place in used for place in wanted] for used in (reached([leaf]) for leaf in results)]
+        tokens = Tokens(copy.builder, list(copy.graph.nodes), active, results, wanted)
+        self.counted = [k for k, place in enumerate(wanted) if place in tokens.of]
+        active.update(dict.fromkeys(tokens.of.values(), True))
+        asked = [*wanted, *(tokens.of[wanted[k]] for k in self.counted)]
+        joint = joint_of(copy, varied, active, asked)  # type: ignore[arg-type]  # it has a graph and its builder
+        tokens.remove()
         self.slots = [None if seed is None else k for k, seed in zip(_count(joint.seeds), joint.seeds, strict=True)]
-        self.types = [seed.meta["type"] for seed in joint.seeds if seed is not None]
         halves = cut(joint)
         gradients = tuple(value.node for value in joint.gradients)
         copy.graph.output((*copy.results, *gradients))
@@ -153,7 +170,8 @@ class Taped:
         kept = count + len(self.written)
         for target, value in zip(self.written, found[count:kept], strict=True):
             put(target, value)
-        step = GraphStep(self, given, found[kept:], user_position(sys._getframe(1)))
+        varied = [value for value, slot in zip(found[:count], self.slots, strict=True) if slot is not None]
+        step = GraphStep(self, given, found[kept:], varied, user_position(sys._getframe(1)))
         leaves = [
             self._leaf(value, slot, step, made, arrays)
             for value, slot, made in zip(found[:count], self.slots, self.are_tensors, strict=True)
@@ -169,6 +187,11 @@ class Taped:
             value = value.view()
             value.flags.writeable = False  # an argument that was written would not know
         return from_step(value, step, slot)
+
+
+def _is_known(node: Any) -> bool:
+    """Whether a result is of the class that it was traced as, whatever it is computed from."""
+    return isinstance(node, Node) and bool(node.meta.get("as_traced"))
 
 
 def _varies(leaf: Any, active: dict[Node, Any]) -> bool:
@@ -188,16 +211,41 @@ def _module(graph: Graph, arrays: bool = True) -> GraphModule:
     open_calls(graph)
     PassManager(restore=False).run(graph)
     call_numpy(graph, arrays)
+    if not arrays:
+        _write_copies(graph)
     return GraphModule(dict(graph.constants), graph)
+
+
+def _write_copies(graph: Graph) -> None:
+    """Let writes give new values: an array of NumPy's that is written in place would lose the history of a Tensor."""
+    for node in graph.nodes:
+        if node.target is TABLE["index_update"]:
+            node.target = written
+        elif node.target is TABLE["index_add"]:
+            node.target = added
+        for body in node.bodies:
+            _write_copies(body)
+
+
+def written(x: Any, key: Any, value: Any) -> Any:
+    """A copy of an array or Tensor with a part of it written."""
+    return TABLE["index_update"](x, key, value)
+
+
+def added(x: Any, key: Any, value: Any) -> Any:
+    """A copy of an array or Tensor with a value added to a part of it."""
+    return TABLE["index_add"](x, key, value)
 
 
 class GraphStep(Step):
     """The step of a whole graph."""
 
-    def __init__(self, run: Taped, given: tuple[Any, ...], kept: Any, position: Any) -> None:
+    fills = False  # it has to be known which gradients are there
+
+    def __init__(self, run: Taped, given: tuple[Any, ...], kept: Any, results: Sequence[Any], position: Any) -> None:
         sources = tuple(value._source() if need else None for value, need in zip(given, run.needs, strict=True))
         super().__init__(run, (given, kept), sources, position)
-        self.shapes = tuple(run.types)
+        self.shapes = tuple(Spec(np.shape(value), np.result_type(value)) for value in results)
 
     @property
     def name(self) -> str:
@@ -209,7 +257,9 @@ class GraphStep(Step):
         if self.kept is None:
             self.restore()
         run, (given, kept) = self.op, self.kept
-        parts = g if isinstance(g, (tuple, list)) else (g,)
+        given_parts = g if isinstance(g, (tuple, list)) else (g,)
+        pairs = zip(given_parts, self.shapes or (), strict=True)
+        parts = [_zeros(spec, as_tensors) if part is None else part for part, spec in pairs]
         self._check(kept)
         if as_tensors:
             values = [
@@ -219,7 +269,13 @@ class GraphStep(Step):
             found = run.joint.forward(*values, *parts)[len(run.slots) :]
         else:
             found = run.backward.forward(*kept, *parts)
-        return list(zip([source for source in self.sources if source is not None], found, strict=True))
+        sources = [source for source in self.sources if source is not None]
+        used = [reached for part, reached in zip(given_parts, run.reached, strict=True) if part is not None]
+        came = [any(each) for each in zip(*used, strict=True)]
+        for k, count in zip(run.counted, found[len(sources) :], strict=True):
+            came[k] = came[k] and bool(count > 0)
+        gradients = zip(sources, found, came, strict=False)  # what counts stands behind them
+        return [(source, gradient) for source, gradient, there in gradients if there]
 
     def _check(self, kept: Any) -> None:
         """Refuse to go on with inputs that were written since."""

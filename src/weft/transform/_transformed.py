@@ -73,7 +73,7 @@ def made_once(function: Any, key: Hashable, make: Callable[[], Transformed]) -> 
     known = getattr(function, "__dict__", {}).get(_MADE)
     if known is None:
         known = {}
-        if isinstance(function, FunctionType):
+        if isinstance(function, (FunctionType, Transformed)):
             setattr(function, _MADE, known)
     if key not in known:
         known[key] = make()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._step import to_array, to_tensor
 from weft._tracing import current_recorder
 from weft.autograd import Tensor
 from weft.capture._recorder import Recorder
@@ -209,11 +210,11 @@ class _Outside(Transformed):
         """The value and the derivative."""
         value, rest, held, number = self(*args)
         module, call = self._later[number]
+        leaves = pytree.flatten(args, is_leaf=is_leaf)[0]
+        likes = [leaf for leaf, each in zip(leaves, call.varied, strict=True) if each]
+        results = pytree.flatten(value, is_leaf=_is_end)[0]
         if call.reverse:
-            likes = pytree.flatten(value, is_leaf=_is_end)[0]
-        else:
-            leaves = pytree.flatten(args, is_leaf=is_leaf)[0]
-            likes = [leaf for leaf, each in zip(leaves, call.varied, strict=True) if each]
+            likes, results = results, likes
 
         def derivative(*values: Any) -> Any:
             recorder = current_recorder.get()
@@ -224,6 +225,7 @@ class _Outside(Transformed):
                 )
             given = zip(call.given(values), likes, call.types, strict=True)
             seeds = [_seed(call.name, value, like, type_.dtype) for value, like, type_ in given if type_ is not None]
-            return call.shaped(list(module(*held, *seeds)))
+            found = zip(module(*held, *seeds), results, strict=True)
+            return call.shaped([to_tensor(one) if isinstance(like, Tensor) else to_array(one) for one, like in found])
 
         return (value, derivative, *rest)

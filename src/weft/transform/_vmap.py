@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft.autograd import Tensor
+from weft.capture._memory import is_tensor
+from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
 from weft.capture._values import Array
 from weft.graph import Node
-from weft.ops import Spec
+from weft.ops._dim import Dim
 from weft.ops._op import TABLE
-from weft.transform._batch import Rows, batch_nodes
+from weft.transform._batch import Batch, Rows, batch_nodes
 from weft.transform._builder import Builder, Value
+from weft.transform._modules import open_modules
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._transformed import Transformed
 
@@ -34,9 +38,10 @@ def vmap(function: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     """A function that calls another one for each example, all at once, and stacks the results.
 
     `in_axes` is the axis of the examples in each argument, None for one that all examples share: one for all
-    arguments, or a tuple of them, each of which may be a container like its argument. Keyword arguments have their
-    examples in front. `out_axes` is where the results get them. A branch or a loop that examples take differently runs
-    for all of them, and each keeps its own.
+    arguments, or a tuple of them, each of which may be a container like its argument, or like its outer part. A Module
+    that such a tuple has an axis for is an ensemble, its parameters many examples. Keyword arguments that are arrays
+    have their examples in front. `out_axes` is where the results get them. A branch or a loop that examples take
+    differently runs for all of them, and each keeps its own.
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -50,10 +55,14 @@ def record_vmap(
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         recorder.refuse(f"vmap: in_axes is for {len(in_axes)} arguments, and there are {len(args)}")
     wanted = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+    # A Module is many examples only where in_axes says so of it: its parameters then have them.
+    stacked = [at for at, axes in enumerate(wanted) if axes is not None and isinstance(in_axes, tuple)]
+    function, args = open_modules(recorder, function, args, stacked)
     flat: list[Any] = []
-    for argument, axes in zip((*args, kwargs), (*wanted, 0), strict=True):
+    for argument, axes in zip(args, wanted, strict=True):
         flat += _per_leaf(recorder, "in_axes", argument, axes)
     leaves = pytree.flatten((args, kwargs), is_leaf=is_leaf)[0]
+    flat += [0 if _shape(leaf) else None for leaf in leaves[len(flat) :]]
     along = [_axis(recorder, leaf, axis) for leaf, axis in zip(leaves, flat, strict=True)]
     section = Section(recorder, function, args, kwargs, along)
     size = _size(recorder, section, along)
@@ -62,30 +71,38 @@ def record_vmap(
     found = batch_nodes(target, section.graph.nodes, known, section.leaves, size)
     axes = _per_leaf(recorder, "out_axes", section.tree.unflatten(section.results), out_axes)
     made = [
-        _result(recorder, target, value, rows, axis, size, like)
-        for (value, rows), axis, like in zip(found, axes, section.results, strict=True)
+        _result(recorder, target, entry, axis, size, like)
+        for entry, axis, like in zip(found, axes, section.results, strict=True)
     ]
     return section.tree.unflatten(made)
 
 
 def _per_leaf(recorder: Recorder, name: str, value: Any, axes: Axes) -> list[Any]:
     """The axis for each leaf of a value."""
-    leaves, tree = pytree.flatten(value, is_leaf=is_leaf)
-    if axes is None or isinstance(axes, int):
-        return [axes] * len(leaves)
-    parts, shape = pytree.flatten(axes, is_leaf=lambda each: each is None)
-    if shape != tree:
+    if axes is None or (isinstance(axes, (int, np.integer)) and not isinstance(axes, bool)):
+        return [axes] * len(pytree.flatten(value, is_leaf=is_leaf)[0])
+    wanted, shape = pytree.flatten(axes, is_leaf=lambda each: each is not axes)
+    if shape == pytree.LEAF:
+        recorder.refuse(f"vmap: {name} has {axes!r} for an axis", help="an axis is an integer, or None")
+    children, tree = pytree.flatten(value, is_leaf=lambda each: each is not value or is_leaf(each))
+    if isinstance(axes, dict) and isinstance(value, dict) and axes.keys() == value.keys():
+        wanted = [axes[key] for key in value]
+    elif shape != tree:
         recorder.refuse(f"vmap: {name} has another structure than what it is for", help="give one axis for all of it")
-    return parts
+    return [axis for pair in zip(children, wanted, strict=True) for axis in _per_leaf(recorder, name, *pair)]
+
+
+def _shape(leaf: Any) -> tuple[Any, ...]:
+    if isinstance(leaf, Array):
+        return leaf.spec.shape
+    return tuple(leaf.shape) if isinstance(leaf, (np.ndarray, Tensor)) else ()
 
 
 def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
     """The axis of the examples, counted from the front; None for what all share."""
     if axis is None:
         return None
-    shape = leaf.spec.shape if isinstance(leaf, Array) else np.shape(leaf) if isinstance(leaf, np.ndarray) else None
-    if shape is None and hasattr(leaf, "shape"):
-        shape = leaf.shape
+    shape = _shape(leaf)
     if not shape:
         recorder.refuse(
             f"vmap: axis {axis} of {leaf!r}, which has no axes",
@@ -98,13 +115,15 @@ def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
 
 def _size(recorder: Recorder, section: Section, along: Sequence[int | None]) -> Any:
     """How many examples there are: the same number in every argument that has them."""
-    sizes = [leaf.spec.shape[axis] for leaf, axis in zip(section.given, along, strict=True) if axis is not None]
-    if not sizes:
+    given = [(leaf, leaf.spec.shape[axis]) for leaf, axis in zip(section.given, along, strict=True) if axis is not None]
+    if not given:
         recorder.refuse("vmap: no argument has examples", help="let in_axes say along which axis they are")
-    for other in sizes[1:]:
-        if other != sizes[0]:
-            recorder.refuse(f"vmap: {sizes[0]} examples in one argument, {other} in another")
-    return sizes[0]
+    (first, size), *others = given
+    for leaf, other in others:
+        if other != size:
+            counts = [each.hint if isinstance(each, Dim) else each for each in (size, other)]
+            recorder.refuse(f"vmap: {counts[0]} examples in {first.buffer.name}, {counts[1]} in {leaf.buffer.name}")
+    return size
 
 
 def _inputs(recorder: Recorder, section: Section, along: Sequence[int | None], target: Builder) -> dict[Node, Any]:
@@ -127,29 +146,27 @@ def _inputs(recorder: Recorder, section: Section, along: Sequence[int | None], t
     return known
 
 
-def _result(recorder: Recorder, target: Builder, value: Any, rows: bool, axis: int | None, size: Any, like: Any) -> Any:
-    if value is None and like is not None:
-        recorder.refuse(
-            "vmap: a result of which only running tells what it is cannot be stacked",
-            help="compute it with functions of NumPy's or weft's, or write it into an array: out[...] = value",
-        )
+def _result(recorder: Recorder, target: Builder, entry: Any, axis: int | None, size: Any, like: Any) -> Any:
+    if isinstance(entry, tuple):
+        parts = [_result(recorder, target, part, axis, size, like) for part in entry]
+        return type(entry)(*parts) if hasattr(entry, "_fields") else tuple(parts)
     if axis is None:
-        if rows:
+        if isinstance(entry, Rows):
             recorder.refuse("vmap: out_axes is None for a result that differs between examples")
-        return wrapped(recorder, value.node, value.type, like) if isinstance(value, Value) else value
-    if not rows:
-        if not isinstance(value, Value):
-            if not isinstance(value, (bool, int, float, complex, np.generic)):
-                return value
-            value = target.call(TABLE["full"], (), value)
-        spec = value.type if isinstance(value.type, Spec) else Spec((), value.type)
-        value = target.call(TABLE["broadcast_to"], value, (size, *spec.shape))
+        return wrapped(recorder, entry, entry.meta.get("type"), like) if isinstance(entry, Node) else entry
+    if not isinstance(entry, (Rows, Node, bool, int, float, complex, np.generic, np.ndarray)):
+        return entry
+    known = entry.value.type if isinstance(entry, Rows) else entry.meta.get("type") if isinstance(entry, Node) else bool
+    if known is None and (isinstance(entry, Node) or type(like) is not Opaque):
+        recorder.refuse("vmap: a result of which only running tells what it is cannot be stacked")
+    value = entry.value if isinstance(entry, Rows) else Batch(target, size, {}).front(target.value(entry))
     if axis:
+        if known is None:
+            recorder.refuse(f"vmap: out_axes is {axis} for a result of which only running tells what it is")
+        if not -len(value.shape) <= axis < len(value.shape):
+            recorder.refuse(
+                f"vmap: out_axes is {axis} for a result of {len(value.shape)} dimensions, the new one included"
+            )
         value = target.call(TABLE["moveaxis"], value, 0, axis)
-    return recorder.wrap(value.node, value.type, array=True, tensor=_as_tensor(like))
-
-
-def _as_tensor(like: Any) -> bool:
-    from weft.capture._memory import is_tensor
-
-    return is_tensor(like)
+    value.node.meta["as_traced"] = value.type is not None
+    return recorder.wrap(value.node, value.type, array=True, tensor=is_tensor(like))

@@ -20,8 +20,8 @@ class LRScheduler:
     """Base of the schedules. A subclass defines `get_lr`: the rates for step `last_epoch`, one a group."""
 
     _unsaved = frozenset({"optimizer", "_is_initial"})
-    __weft_effects__ = frozenset({"step"})  # methods that a captured program calls when its graph runs
-    __weft_outside__ = frozenset({"get_lr", "get_last_lr", "state_dict", "load_state_dict"})  # that it must not call
+    __weft_effects__ = frozenset({"step", "get_last_lr"})  # methods that a captured program calls when its graph runs
+    __weft_outside__ = frozenset({"get_lr", "state_dict", "load_state_dict"})  # that it must not call
     _is_initial = False  # True while a schedule is made: taking up at `last_epoch`, most leave the rate as it is
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:

@@ -1,0 +1,81 @@
+"""What is said of programs that have no derivative, and by `explain` of derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError, NotDifferentiable
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def written_in_a_branch(x: Any) -> Any:
+    items = [0.0, 0.0]
+    if x[0] > 0.5:
+        items[0] = x[1] * 2
+    return items[0] + items[1] + x.sum()
+
+
+def written_in_a_loop(x: Any) -> Any:
+    items = [0.0] * 3
+    for i in range(len(x)):
+        if x[i] > 1.5:
+            items[i] = x[i] ** 2
+    return sum(items)
+
+
+def appended(x: Any) -> Any:
+    items = []
+    for i in range(len(x)):
+        if x[i] > 1.5:
+            items.append(x[i] ** 2)  # noqa: PERF401  # the loop is what is tried
+    return sum(items)
+
+
+@pytest.mark.parametrize("function", [written_in_a_branch, written_in_a_loop, appended])
+def test_lists_that_change_with_values_are_no_constants(function: Any) -> None:
+    for ask in (lambda: weft.grad(function)(X), lambda: weft.jvp(function, (X,), (X,))):
+        with pytest.raises(
+            NotDifferentiable, match=r"a value that varies is (written|given).* under a condition"
+        ) as at:
+            ask()
+        assert "items" in str(at.value)
+
+
+def test_lists_whose_places_are_known() -> None:
+    def squares(x: Any) -> Any:
+        items = [0.0] * 3
+        for i in range(len(x)):
+            items[i] = x[i] ** 2
+        return items[0] + items[1]
+
+    np.testing.assert_array_equal(weft.grad(squares)(X), [2.0, 4.0, 0.0])
+
+
+def test_jacobian_of_a_result_whose_size_depends_on_values() -> None:
+    def large(x: Any) -> Any:
+        return x[x > 1.5] * 2
+
+    with pytest.raises(CaptureError, match="jacrev of a result whose size depends on values") as caught:
+        weft.jacrev(large)(X)
+    assert "weft.jacfwd" in str(caught.value)
+    np.testing.assert_array_equal(weft.jacfwd(large)(X), [[0.0, 2.0, 0.0], [0.0, 0.0, 2.0]])
+
+
+def test_explain_tells_what_hinders_a_derivative() -> None:
+    def neighbours(x: Any) -> Any:
+        step = np.nextafter(x, 2.0)
+        return (step * x).sum()
+
+    assert not weft.explain(neighbours, X).problems
+    (problem,) = weft.explain(weft.grad(neighbours), X).problems
+    assert problem.text == "step = np.nextafter(x, 2.0)"
+    assert "which has no derivative" in problem.reason
+    assert "neighbours" not in str(problem).splitlines()[0] and ", in" not in str(problem).splitlines()[0]
+    (problem,) = weft.explain(weft.grad(appended), X).problems
+    assert problem.text.startswith("items.append(x[i] ** 2)")
+    assert "is captured" in str(weft.explain(weft.grad(lambda x: (x**2).sum()), X))
