@@ -163,3 +163,109 @@ def test_a_function_is_captured_with_its_backward() -> None:
         assert y.item() == 54.0
         np.testing.assert_array_equal(x.grad.numpy(), [24.0, 6.0])  # type: ignore[union-attr]  # just computed
     np.testing.assert_array_equal(weft.grad(cubes)(weft.tensor([2.0, 1.0])).numpy(), [24.0, 6.0])
+
+
+class Rounded(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return np.round(x)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+@weft.custom_vjp
+def straight(x: Any) -> Any:
+    return np.round(x)
+
+
+straight.defvjp(lambda x: (np.round(x), None), lambda kept, g: (g,))
+
+
+@weft.custom_vjp
+def kept_square(x: Any) -> Any:
+    return x * x
+
+
+def _square_and_itself(x: Any) -> Any:
+    y = x * x
+    return y, y
+
+
+kept_square.defvjp(_square_and_itself, lambda y, g: (g * y,))
+
+
+def twice_on_tape(function: Any, x: np.ndarray) -> np.ndarray:
+    """The derivative of the sum of the squares of the gradient, on the tape."""
+    t = weft.tensor(x.copy(), requires_grad=True)
+    (g,) = weft.autograd.grad(function(t), [t], create_graph=True)
+    (second,) = weft.autograd.grad((g**2).sum(), [t])
+    return second.numpy()
+
+
+def _repeated(call: Any) -> Any:
+    def function(x: Any) -> Any:
+        y = x
+        for i in range(len(x)):
+            y = call(y) * 1.5 if x[i] > 0 else call(y) * 2.5
+        return (y**2).sum()
+
+    return function
+
+
+@pytest.mark.parametrize(
+    "call",
+    [reversed_square, forward_square, kept_square, straight, Rounded.apply],
+    ids=["vjp", "jvp", "kept", "straight", "Function"],
+)
+def test_derivatives_of_derivatives_use_the_rule_again(call: Any) -> None:
+    x = np.array([1.3, -0.7, 2.2])
+    for function in (lambda x: (call(call(x) * 1.5) ** 2).sum(), _repeated(call)):
+        wanted = twice_on_tape(function, x)
+        assert np.abs(wanted).max() > 0.01
+        np.testing.assert_allclose(twice_on_tape(weft.compile(function), x), wanted, rtol=1e-12)
+        given = weft.tensor(x)
+        slope = weft.grad(function)
+        found = weft.grad(lambda x, slope=slope: (slope(x) ** 2).sum())(given)
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+        along = weft.jvp(lambda x, slope=slope: (slope(x) ** 2).sum(), (given,), (np.ones(3),))[1]
+        np.testing.assert_allclose(along.item(), wanted.sum(), rtol=1e-12)
+
+
+def test_a_rule_whose_forward_draws_runs_once() -> None:
+    @weft.custom_vjp
+    def noisy(x: Any) -> Any:
+        return x * weft.rand(3)
+
+    def forward(x: Any) -> Any:
+        noise = weft.rand(3)
+        return x * noise, noise
+
+    noisy.defvjp(forward, lambda noise, g: (g * noise,))
+    weft.manual_seed(3)
+    noise, then = weft.rand(3), weft.rand(3)
+    weft.manual_seed(3)
+    np.testing.assert_array_equal(weft.grad(lambda x: noisy(x).sum())(np.ones(3)), noise)
+    np.testing.assert_array_equal(weft.rand(3), then)
+
+
+@pytest.mark.parametrize("effect", ["print", "assert", "other"])
+def test_compiled_functions_that_run_op_by_op_use_the_rule(effect: str, capsys: Any) -> None:
+    def function(x: Any, w: Any) -> Any:
+        if effect == "print":
+            print("here")
+        if effect == "assert":
+            assert x.sum() > 0
+        return (straight(x) * w + forward_square(w) + Rounded.apply(x) + reversed_square(x)).sum()
+
+    compiled = weft.compile(function)
+    for needs in ((True, True), (True, False), (False, True)):
+        grads = []
+        for call in (function, compiled):
+            given = [weft.tensor([1.3, 2.7], requires_grad=need) for need in needs]
+            call(*given).backward()
+            grads.append([t.grad.numpy() for t in given if t.grad is not None])
+        assert len(grads[0]) == sum(needs)
+        for one, other in zip(*grads, strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -277,6 +277,24 @@ def test_mistakes_are_told() -> None:
     np.testing.assert_array_equal(weft.partition(np.array([3, 1, 2]), 1), [1, 2, 3])
 
 
+def test_arguments_and_gradients_that_do_not_fit_are_refused() -> None:
+    halves = weft.partition(weft.joint_graph(lambda x: x * np.tanh(x), np.ones(2)))
+    for wrong in (np.ones(3), np.ones((2, 1)), np.ones(2, np.float32), weft.ones(3)):
+        with pytest.raises(weft.errors.ShapeError, match=r"x is .*the joint graph is one for float64\[2\]"):
+            halves(wrong)
+        with pytest.raises(weft.errors.ShapeError):
+            halves.measure(wrong)
+    for seed in (1.0, np.ones(1), np.ones((2, 2))):
+        _, pull = halves(np.ones(2))
+        with pytest.raises(weft.errors.ShapeError, match="for a result of shape"):
+            pull(seed)
+        assert pull(np.ones(2))[0].shape == (2,)  # a gradient that is refused uses nothing up
+    _, pull = halves(np.ones(2))
+    np.testing.assert_array_equal(pull(None)[0], np.zeros(2))
+    halves = weft.partition(weft.joint_graph(lambda x: x * np.tanh(x), weft.spec(("n", 2))))
+    assert halves(np.ones((5, 2)))[1](np.ones((5, 2)))[0].shape == (5, 2)
+
+
 def test_what_is_used_up_is_let_go() -> None:
     """The arrays kept for a backward are gone while it runs, not only after it."""
     alive: list[int] = []

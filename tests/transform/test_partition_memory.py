@@ -187,6 +187,21 @@ def test_a_budget_is_met(model: Any, share: float) -> None:
     assert "met" in str(report) and "not met" not in str(report)
 
 
+@pytest.mark.parametrize("policy", ["default", "keep"])
+@pytest.mark.parametrize("share", [0.75, 0.5, 0.3])
+def test_a_budget_is_met_where_all_is_pointwise(policy: str, share: float) -> None:
+    def chain(x, w):
+        for k in tuple(map(float, range(1, 31))):
+            x = np.tanh(x * w) + np.sin(x) / k
+        return x
+
+    args = normal(2000), normal(2000)
+    budget = share * weft.partition(weft.joint_graph(chain, *args), "keep").report.peak
+    halves = check_alike(chain, *args, policy=policy, memory_budget=budget)
+    assert halves.report.met and halves.measure(*args).peak <= budget + 5000  # bytes of Python's
+    assert halves.report.overhead <= 0.4
+
+
 def test_more_budget_takes_less_arithmetic() -> None:
     joint = weft.joint_graph(Perceptron(40, 8).double(), X)
     overheads = [weft.partition(joint, memory_budget=UNIT * units).report.overhead for units in (12, 20, 30, 38, 60)]

@@ -186,6 +186,32 @@ def test_tapes_of_numbers_count_with_their_links() -> None:
     assert kept <= halves.report.kept_bytes <= 1.1 * kept and kept > 3000 * 80
 
 
+def test_a_forward_makes_no_tape_that_is_made_again() -> None:
+    def two_loops(x, w, n):
+        for _ in range(n):
+            x = np.tanh(x * w) + x
+        y = np.exp(-x)
+        for _ in range(n):
+            y = np.sin(y * w)
+        return x * y
+
+    args = normal(20_000), normal(20_000), 60
+    most = weft.partition(weft.joint_graph(two_loops, *args)).report.peak
+    for share in (0.9, 0.6):
+        check_predicted(two_loops, *args, memory_budget=share * most)
+
+
+def test_sizes_that_arguments_give_are_those_of_the_call() -> None:
+    def written(x, w, n):
+        y = np.zeros((n, 2000))
+        for i in range(n):
+            x = np.tanh(x * w) + x
+            y[i] = x * w
+        return y.sum(0)
+
+    check_predicted(written, normal(2000), normal(2000), 150)
+
+
 def test_measuring_writes_in_place_as_running_does() -> None:
     """A loop that writes rows has one array, not one for each turn, and what it gives back does not count."""
     x = normal(64, 6000)

@@ -10,6 +10,7 @@ import numpy as np
 from weft import pytree
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
+from weft.capture._memory import is_tensor
 from weft.capture._merge import describe, type_of, visible_sizes
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
@@ -135,7 +136,8 @@ class Stack:
         if None in sizes:
             recorder.refuse("a traced number of results whose size is known only where each is computed")
         shape = (length, *(recorder.integer(d) for d in sizes))
-        return recorder.numpy.function(np.empty, (shape,), {"dtype": spec.dtype})
+        made = recorder.numpy.function(np.empty, (shape,), {"dtype": spec.dtype})
+        return recorder.array_class(True)(recorder, made.buffer, (), made.spec) if is_tensor(leaf) else made
 
     def write(self, k: Any, value: Any) -> None:
         """Put a result into its row."""

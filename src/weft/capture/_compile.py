@@ -65,11 +65,14 @@ class Entry:
         taped = self._taped() if captured.recorder.tensors and not steps else None
         if captured.recorder.tensors and not steps and taped is None:
             of_traced_classes(captured)
-        if captured.recorder.custom:
+        ruled = captured.recorder.custom and not (arrays or steps)  # on the tape, rules are what is differentiated
+        if captured.recorder.custom and not ruled:
             import_module("weft.transform._custom_call").open_calls(captured.graph)
         self.guards = Guards(captured)
         self.report = PassManager(restore=False).run(captured.graph)
         call_numpy(self.graph, arrays)
+        if ruled:
+            import_module("weft.transform._custom_tape").rule_calls(self.graph)
         if steps:
             settle(self.graph, arrays)
             if arrays:

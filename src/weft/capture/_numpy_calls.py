@@ -15,12 +15,13 @@ import numpy as np
 
 from weft.capture._iterables import Collected
 from weft.capture._lists import GrownList
+from weft.capture._memory import is_tensor
 from weft.capture._numpy_probe import elementwise_type, sampled, shared, type_of_sample
 from weft.capture._opaque import Opaque, is_opaque
-from weft.capture._values import Array, Scalar, Traced
+from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.errors import ShapeError, TraceError, UnknownShape
 from weft.graph._effects import has_side_effect
-from weft.ops import Spec
+from weft.ops import Op, Spec
 from weft.ops._numpy import arguments_given, op_for
 from weft.ops._op import TABLE, op_of
 
@@ -34,6 +35,10 @@ METHODS: dict[str, Callable[..., Any]] = {}
 """Method of arrays → what it does: `handler(recorder, array, *args, **kwargs)`."""
 
 PROPERTIES: dict[str, Callable[[Any, Any], Any]] = {}
+
+# Parameters that take several arrays, and ops that take arrays in containers of a structure of their own.
+_SEVERAL = frozenset({"arrays", "condlist", "choicelist", "choices", "keys", "multi_index"})
+_NESTED = frozenset({"asarray", "block", "histogramdd", "histogram2d", "einsum", "contract"})
 
 _IGNORED = {"order", "subok", "like", "device"}  # how a result lies in memory, not what it is
 
@@ -125,6 +130,7 @@ class NumpyCalls:
         op = op_for(function, args, kwargs)
         failed: Exception | None = None
         if op is not None:
+            args, kwargs = self.of_traced_lists(op, args, kwargs)
             for listed in (True, False):
                 try:
                     given = args if listed else self._as_arrays(op, args)
@@ -139,6 +145,40 @@ class NumpyCalls:
                 except (AttributeError, TypeError) as error:  # no rule for a list, or for a number of Python's
                     failed = failed or error
         return self._as_it_is(function, args, kwargs, failed)
+
+    def of_traced_lists(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments of an op, with arrays in place of lists where one holds traced values: it has no dtype."""
+        if not (any(map(_is_traced_list, args)) or any(map(_is_traced_list, kwargs.values()))):
+            return args, kwargs
+        if not isinstance(op, Op) or op.name in _NESTED or is_opaque(args) or is_opaque(kwargs) or is_tensor(args):
+            return args, kwargs
+        names = [*op.__signature__.parameters]
+        at = op.__signature__.parameters[names[0]]
+        if at.kind is at.VAR_POSITIONAL:
+            return tuple(self.made(value) for value in args), kwargs
+        first = tuple(self._listed(op, name, value) for name, value in zip(names, args, strict=False))
+        return (*first, *args[len(first) :]), {name: self._listed(op, name, value) for name, value in kwargs.items()}
+
+    def of_traced_numbers(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same for an op that was called by its own name: a list of arrays may be what it takes."""
+        given = [value for value in (*args, *kwargs.values()) if _is_traced_list(value)]
+        parts = [part for value in given for part in ([value] if _is_of_numbers(value) else value)]
+        if all(_is_of_numbers(part) or isinstance(part, Array) for part in parts) and any(map(_is_of_numbers, parts)):
+            return self.of_traced_lists(op, args, kwargs)
+        return args, kwargs
+
+    def _listed(self, op: Any, name: str, value: Any) -> Any:
+        if name in _SEVERAL and isinstance(value, (list, tuple)):
+            return [self.made(part) for part in value]
+        return self.made(value) if name in op.arrays else value
+
+    def made(self, value: Any) -> Any:
+        """An array in place of a list; of anything else, itself."""
+        return self.function(np.asarray, (value,), {}) if isinstance(value, (list, tuple)) else value
+
+    def of_traced(self, value: Any) -> Any:
+        """An array in place of a list of traced values."""
+        return self.made(value) if _is_traced_list(value) else value
 
     def _as_arrays(self, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of an op with arrays in place of lists, and of a number where it takes its first array."""
@@ -189,7 +229,7 @@ class NumpyCalls:
             out, inputs = inputs[ufunc.nin :], inputs[: ufunc.nin]
         targets = out if isinstance(out, tuple) else (out,)
         targets += (None,) * (ufunc.nout - len(targets))
-        inputs = tuple(self.function(np.asarray, (a,), {}) if isinstance(a, (list, tuple)) else a for a in inputs)
+        inputs = tuple(map(self.made, inputs))
         if dtype is not None:
             inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
         if where is not True:
@@ -302,6 +342,16 @@ class NumpyCalls:
         """The type of what a function gives; sizes are left open."""
         result, _ = sampled(self.recorder, function, args, kwargs, None)
         return type_of_sample(self.recorder, result, function)
+
+
+def _is_traced_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and is_traced(value)
+
+
+def _is_of_numbers(value: Any) -> bool:
+    if not isinstance(value, (list, tuple)):
+        return False
+    return all(isinstance(part, (Scalar, int, float, complex)) or _is_of_numbers(part) for part in value)
 
 
 @lru_cache(maxsize=64)

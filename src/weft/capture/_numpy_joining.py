@@ -24,12 +24,17 @@ def _stack(recorder: Recorder, arrays: Any, axis: int = 0, out: Any = None, **re
     if isinstance(arrays, Collected):
         made = recorder.numpy.function(np.moveaxis, (arrays.rows(), 0, axis), {})
     else:
-        made = call_named(recorder, "stack", _listed(arrays), axis=axis)
+        made = call_named(recorder, "stack", _parts(recorder, arrays), axis=axis)
     return _given(recorder, made, out, **rest)
 
 
 def _listed(arrays: Any) -> Any:
     return list(arrays) if not isinstance(arrays, (list, tuple)) else arrays
+
+
+def _parts(recorder: Recorder, arrays: Any) -> Any:
+    """What is joined; a list of traced values among it is an array, which has a dtype."""
+    return [recorder.numpy.of_traced(part) for part in _listed(arrays)]
 
 
 def _given(recorder: Recorder, made: Any, out: Any, dtype: Any = None, casting: Any = "same_kind") -> Any:
@@ -71,7 +76,7 @@ def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None
             recorder.refuse("np.concatenate of a traced number of arrays along another axis than the first")
         made = recorder.numpy.function(np.reshape, (whole, (-1, *whole.shape[2:])), {})
     else:
-        made = call_named(recorder, "concat", _listed(arrays), axis=axis)
+        made = call_named(recorder, "concat", _parts(recorder, arrays), axis=axis)
     return _given(recorder, made, out, **rest)
 
 

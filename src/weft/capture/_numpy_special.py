@@ -169,11 +169,13 @@ def _fromfunction(
 
 @special(np.shape)
 def _shape(recorder: Recorder, a: Any) -> Any:
+    a = recorder.numpy.of_traced(a)
     return a.shape if isinstance(a, Array) else () if isinstance(a, Scalar) else np.shape(a)
 
 
 @special(np.ndim)
 def _ndim(recorder: Recorder, a: Any) -> int:
+    a = recorder.numpy.of_traced(a)
     return len(a.spec.shape) if isinstance(a, (Array, Scalar)) else np.ndim(a)
 
 
@@ -229,6 +231,7 @@ def _shares(recorder: Recorder, a: Any, b: Any, max_work: Any = None) -> bool:
 
 @special(np.array_split)
 def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
+    ary = _as_array(recorder, ary, None, copy=False)
     size = ary.shape[axis]
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         points = [0, *indices_or_sections, None]

@@ -42,8 +42,15 @@ def call_numpy(graph: Graph, arrays: bool) -> None:
                 node.target = called
             elif arrays and isinstance(node.target, Op):
                 node.target = _direct(node, node.target)
+            elif not arrays and node.target is np.generic.astype:
+                node.target = astype_of  # where the program had a number there may be a Tensor
         for body in node.bodies:
             call_numpy(body, arrays)
+
+
+def astype_of(value: Any, dtype: Any) -> Any:
+    """A number or a Tensor in another dtype."""
+    return value.astype(dtype)
 
 
 def _direct(node: Node, op: Op) -> Any:

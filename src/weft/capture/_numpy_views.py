@@ -142,6 +142,7 @@ def _einsum(recorder: Recorder, *operands: Any, **kwargs: Any) -> Any:
     if kwargs.get("out") is not None:
         out = kwargs.pop("out")
         return recorder.numpy.write_whole(out, _einsum(recorder, *operands, **kwargs))
+    operands = tuple(map(recorder.numpy.of_traced, operands))
     made = recorder.numpy.with_op(np.einsum, operands, kwargs)
     if len(operands) > 2 or not isinstance(made, Array):
         return made

@@ -61,6 +61,7 @@ def _method_put(recorder: Recorder, a: Any, indices: Any, values: Any, mode: str
 @special(np.put)
 def _put(recorder: Recorder, a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     a, call = _target(recorder, a), recorder.numpy.function
+    v = recorder.numpy.of_traced(v)
     if mode != "raise" or _is_empty(recorder, v):
         _changed(recorder, np.put, a, ind, v, mode)
         return
@@ -96,6 +97,7 @@ def after(function: Any, a: Any, *args: Any) -> Any:
 @special(np.putmask)
 def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
     a, call = _target(recorder, a), recorder.numpy.function
+    values = recorder.numpy.of_traced(values)
     if not call(np.ndim, (values,), {}):
         recorder.setitem(a, mask, values)
     elif _chooses(recorder, mask, a, values):
@@ -107,6 +109,7 @@ def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
 @special(np.place)
 def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
     arr, call = _target(recorder, arr), recorder.numpy.function
+    vals = recorder.numpy.of_traced(vals)
     if not _chooses(recorder, mask, arr, vals):
         _changed(recorder, np.place, arr, mask, vals)
         return
@@ -118,7 +121,7 @@ def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
 
 @special(np.fill_diagonal)
 def _fill_diagonal(recorder: Recorder, a: Any, val: Any, wrap: bool = False) -> None:
-    a = _target(recorder, a)
+    a, val = _target(recorder, a), recorder.numpy.of_traced(val)
     if len(a.spec.shape) != 2 or wrap or _is_empty(recorder, val):
         _changed(recorder, np.fill_diagonal, a, val, wrap)
         return
@@ -142,13 +145,14 @@ def _nan_to_num(
 
 @special(np.put_along_axis)
 def _put_along_axis(recorder: Recorder, arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
-    arr = _target(recorder, arr)
+    arr, values = _target(recorder, arr), recorder.numpy.of_traced(values)
     _replace(recorder, arr, call_named(recorder, "put_along_axis", arr, indices, values, axis))
 
 
 def add_at(recorder: Recorder, ufunc: Any, a: Any, indices: Any, *value: Any) -> None:
     """`np.add.at(a, indices, value)`: an element named twice receives both."""
     a = _target(recorder, a)
+    value = tuple(map(recorder.numpy.of_traced, value))
     spec = Spec(a.spec.shape, a.spec.dtype)
     if ufunc is np.add and _fits(recorder, a, *value):
         recorder.store(a, recorder.create(TABLE["index_add"], (a, indices, *value), {}, spec))

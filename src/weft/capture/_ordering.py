@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from weft.capture._iterables import Items
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, is_traced
-from weft.graph._looping import place_of, sort_order
+from weft.graph._looping import place_of, sort_order, sort_places
+from weft.ops import Spec
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -28,6 +31,13 @@ def ordered(recorder: Recorder, values: Any, key: Any = None, reverse: Any = Fal
     if len(rows) > _MOST:
         recorder.refuse(f"{len(rows)} values sorted by traced keys, one by one", help=_HELP)
     return [_row(recorder, rows, k) for k in _placed(recorder, sort_order, keys, reverse, [int] * len(rows))]
+
+
+def ordered_array(recorder: Recorder, values: Array, reverse: Any) -> list[Any]:
+    """`sorted(values, reverse=reverse)` of an array of one dimension: it is read once, in that order."""
+    type_ = Spec(values.spec.shape, np.intp)
+    order = recorder.wrap(recorder.create(sort_places, (values, reverse), {}, type_), type_)
+    return list(recorder.items(recorder.run_getitem(values, order)))
 
 
 def extreme(recorder: Recorder, function: Any, values: Any, key: Any, default: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from weft.capture._kinds import joined_kind
 from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
 from weft.capture._opaque import Opaque, is_opaque
-from weft.capture._ordering import extreme, ordered
+from weft.capture._ordering import extreme, ordered, ordered_array
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
@@ -437,9 +437,7 @@ def _sorted(calls: PythonCalls, iterable: Any, *, key: Any = None, reverse: Any 
     recorder = calls.recorder
     if key is not None or python_class(iterable) is not np.ndarray or len(iterable.spec.shape) != 1:
         return ordered(recorder, iterable, key, reverse)
-    type_ = [Spec((), iterable.spec.dtype)] * len(list(recorder.items(iterable)))
-    options = {} if reverse is False else {"reverse": reverse}
-    return recorder.wrap(recorder.create(sorted, (iterable,), options, type_), type_)
+    return ordered_array(recorder, iterable, reverse)
 
 
 @python(functools.reduce)

@@ -46,6 +46,7 @@ class Traced:
         return self
 
     def __weft_op__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args, kwargs = self.recorder.numpy.of_traced_numbers(op, args, kwargs)
         return self.recorder.call_op(op, args, kwargs)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

@@ -90,6 +90,15 @@ def sort_order(keys: Any, reverse: bool = False) -> list[int]:
     return sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)
 
 
+def sort_places(values: Any, reverse: bool = False) -> np.ndarray[Any, Any]:
+    """The places of an array's elements in the order of Python's sort, as an array.
+
+    >>> sort_places(np.array([3.0, 1.0, 2.0]))
+    array([1, 2, 0])
+    """
+    return np.array(sort_order(values, reverse), np.intp)
+
+
 def place_of(keys: Any, largest: bool) -> int:
     """The place of the smallest element of a list, or of the largest; the first of equal ones.
 
@@ -108,4 +117,4 @@ def together(*values: Any) -> tuple[Any, ...]:
     return values
 
 
-LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked, sort_order, place_of, together)
+LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked, sort_order, sort_places, place_of, together)

@@ -70,6 +70,7 @@ class Sizes(Knowledge):
         self.guards: list[Guard] = []
         self.assumed: list[Guard] = []
         self.stands_for: dict[Any, list[Any]] = {}  # the source of an atom → what has the same value elsewhere
+        self.examples: dict[Any, int] = {}  # what nodes that are numbers were once, for estimates alone
         self._names: dict[str, int] = {}
         self._named: dict[str, Dim] = {}
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from weft import pytree
 from weft.errors import NotDifferentiable, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._arguments import map_aggregate, map_copy
@@ -268,6 +269,8 @@ class Batch:
         """An array of all examples, also of a value that all have in common."""
         if isinstance(entry, Rows):
             return entry.value
+        if isinstance(entry, (list, tuple)) and not any(isinstance(part, Value) for part in pytree.leaves_of(entry)):
+            entry = np.asarray(entry)
         if isinstance(entry, (Value, np.ndarray)) and (isinstance(entry, np.ndarray) or isinstance(entry.type, Spec)):
             return self.call("broadcast_to", entry, (self.size, *entry.shape))  # type: ignore[no-any-return]  # a Value
         dtype = kind_dtype(entry.type) if isinstance(entry, Value) else np.asarray(entry).dtype

@@ -12,7 +12,7 @@ import numpy as np
 from weft.capture._numpy_writes import after, apply_at
 from weft.errors import NotDifferentiable
 from weft.graph import Node
-from weft.ops import Op
+from weft.ops import Op, Spec
 from weft.ops._op import TABLE, op_of
 from weft.ops._scipy import special_name, special_op
 
@@ -49,7 +49,18 @@ def op_call(node: Node) -> tuple[Op, tuple[Any, ...]] | None:
         op = _named(node.target)
         if op is None or (node.target is math.log and len(node.args) == 2):
             return None
-    return op, op.bind(node.args, node.kwargs)
+    arguments = op.bind(node.args, node.kwargs)
+    if not op.composite and any(isinstance(argument, (list, tuple)) for argument in arguments):
+        pairs = zip(arguments, op.takes_arrays, strict=True)
+        arguments = tuple(np.asarray(a) if is_array and _is_plain_list(a) else a for a, is_array in pairs)
+    return op, arguments
+
+
+def _is_plain_list(value: Any) -> bool:
+    """Whether a list is one of numbers, which rules compute with as with an array."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return False
+    return all(type(part) in (int, float, complex, bool) or _is_plain_list(part) for part in value)
 
 
 def _named(function: Any) -> Op | None:
@@ -95,14 +106,19 @@ def refuse_call(node: Node) -> NoReturn:
     )
 
 
+def _is_open(type_: Any) -> bool:
+    """Whether a type does not say what a value is: that of an array of objects does not, either."""
+    return type_ is None or (isinstance(type_, Spec) and type_.dtype.kind == "O")
+
+
 def _is_unknown(node: Node) -> bool:
-    return node.op in ("call_function", "call_method") and node.meta.get("type") is None
+    return node.op in ("call_function", "call_method") and _is_open(node.meta.get("type"))
 
 
 def refuse_unknown(node: Node, is_result: bool = False) -> None:
     """Say so where a value that varies is read, and its type is not known: as a constant, it would give zeros."""
     type_ = node.meta.get("type")
-    unknown = any(part is None for part in type_) if isinstance(type_, (tuple, list)) else type_ is None
+    unknown = any(map(_is_open, type_)) if isinstance(type_, (tuple, list)) else _is_open(type_)
     if not unknown or not (is_result or node.users):
         return
     if node.target is getattr:  # x.shape, which does not vary

@@ -11,6 +11,7 @@ from weft.transform._activity import activity
 from weft.transform._builder import Builder
 from weft.transform._custom_nodes import custom_call
 from weft.transform._forward import Pushforward
+from weft.transform._remat import is_repeatable
 from weft.transform._reverse import Pullback
 from weft.transform._split import Retyped, copy_body, copy_nodes
 
@@ -35,14 +36,7 @@ def pull_custom(pull: Pullback, node: Node, gradient: list[Any]) -> None:
     places = made_places(node)
     if kind == "vjp":
         (forward, given), (backward, outside) = rules
-        with node.graph.inserting_before(node):
-            results = _written(builder, forward, given)
-            count = len(types)
-            made = builder.create(together, tuple(results[:count]), {}, types, node.name)
-        node.replace_all_uses_with(made)
-        pull.active[made] = pull.active[node]
-        node.graph.erase_node(node)
-        kept = [leaf for leaf in results[count:] if isinstance(leaf, Node)]
+        kept = _kept(pull, node, forward, given)
         found = _written(builder, backward, [*kept, *(part.node for part in parts), *outside])
         for place, leaf in zip(places, found, strict=True):
             pull.add(given[place], _value(builder, leaf))
@@ -57,6 +51,30 @@ def pull_custom(pull: Pullback, node: Node, gradient: list[Any]) -> None:
     inner.run(nodes)
     for place, zero in zip(places, zeros, strict=True):
         pull.add(operands[place], inner.take(zero.node))
+
+
+def _kept(pull: Pullback, node: Node, forward: Graph, given: Any) -> list[Any]:
+    """What the rule's forward keeps, written in front of the call.
+
+    The call stays, so that another derivative of what it gives uses the rule again, as on the tape. Where the forward
+    may not run a second time, or nothing is differentiated again, it takes the place of the call.
+    """
+    builder, types = pull.builder, node.meta["type"]
+    count = len(types)
+    with node.graph.inserting_before(node):
+        mark = builder.mark()
+        results = _written(builder, forward, given)
+        once = node.meta.get("once") or not all(map(is_repeatable, builder.since(mark)))
+    kept = [leaf for leaf in results[count:] if isinstance(leaf, Node)]
+    if not once:
+        same = {leaf: k for k, leaf in enumerate(results[:count]) if isinstance(leaf, Node) and leaf not in given}
+        return [builder.item(node, same[leaf], types[same[leaf]]).node if leaf in same else leaf for leaf in kept]
+    with node.graph.inserting_before(node):
+        made = builder.create(together, tuple(results[:count]), {}, types, node.name)
+    node.replace_all_uses_with(made)
+    pull.active[made] = pull.active[node]
+    node.graph.erase_node(node)
+    return kept
 
 
 def made_places(node: Node) -> tuple[int, ...]:
@@ -99,6 +117,15 @@ def push_custom(push: Pushforward, node: Node) -> None:
             inner.add(leaf, tangent)
     inner.run(nodes)
     push.tangents[node] = [inner.take(seed.node) for seed in seeds]
+
+
+def differentiated_once(graph: Graph) -> None:
+    """Say of all calls of functions with rules, in bodies too, that their derivative is not differentiated again."""
+    for node in graph.nodes:
+        for body in node.bodies:
+            differentiated_once(body)
+        if node.target is custom_call:
+            node.meta["once"] = True
 
 
 def open_calls(graph: Graph) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from weft._where import warn_user
 from weft.errors import NotDifferentiable
 from weft.graph import Node
+from weft.graph._control import CONTROL
 from weft.transform._activity import activity, any_active, continuous
 from weft.transform._calls import op_call, where_of
 
@@ -94,4 +95,6 @@ def _said(node: Node) -> str:
         return f"{name}, which is flat"
     if not continuous(node.meta.get("type")):
         return f"{name}, whose result does not vary continuously"
+    if node.target in CONTROL:
+        return f"{name}, where it decides what runs or how much, and is in no number"
     return f"{name}, of which only the shape counts"

@@ -16,10 +16,12 @@ import numpy as np
 from weft import pytree
 from weft.capture._memory import is_tensor
 from weft.capture._recorder import Recorder
+from weft.capture._region import Buffer
 from weft.capture._values import Array, Scalar
 from weft.ops._dim import Dim
 from weft.transform._leaves import Numbers, checked, in_structure, positions
-from weft.transform._section import is_leaf
+from weft.transform._modules import open_modules
+from weft.transform._section import is_leaf, traced
 from weft.transform._transformed import Transformed
 from weft.transform._vjp import linearize, vjp
 from weft.transform._vmap import record_vmap
@@ -49,26 +51,36 @@ def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorp
 
 
 def _chosen(
-    name: str, args: tuple[Any, ...], argnums: Numbers, function: Any, kwargs: dict[str, Any]
-) -> tuple[Any, Any]:
-    """A function of the chosen arguments alone, and those."""
+    name: str, recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Numbers
+) -> tuple[Any, Any, tuple[Any, ...]]:
+    """A function of the chosen arguments alone, those, and all arguments, Modules among the chosen ones as dicts."""
     places = positions(name, args, argnums)
+    function, args = open_modules(recorder, function, args, places)
+    leaves, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
+    leaves = [traced(recorder, leaf) for leaf in leaves]
+    args = tree.unflatten(leaves)[0]
 
     def call(*chosen: Any) -> Any:
-        given = list(args)
-        for place, value in zip(places, chosen, strict=True):
-            given[place] = value
-        from weft._tracing import current_recorder
+        given, named = tree.unflatten([_own(recorder, leaf) for leaf in leaves])
+        given = dict(enumerate(given)) | dict(zip(places, chosen, strict=True))
+        return recorder.run(function, tuple(given.values()), named)
 
-        return current_recorder.get().run(function, tuple(given), kwargs)
+    return call, tuple(args[place] for place in places), args
 
-    return call, tuple(args[place] for place in places)
+
+def _own(recorder: Recorder, leaf: Any) -> Any:
+    """An array of the function's own that begins as another one, so that what it writes stays inside."""
+    if not isinstance(leaf, Array):
+        return leaf
+    buffer = Buffer(leaf.spec, leaf.buffer.name)
+    recorder.region.make(buffer, recorder.arg(leaf))
+    return type(leaf)(recorder, buffer, (), leaf.spec)
 
 
 def _jacrev(
     argnums: Any, has_aux: bool, holomorphic: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
 ) -> Any:
-    call, chosen = _chosen("jacrev", args, argnums, function, kwargs)
+    call, chosen, args = _chosen("jacrev", recorder, function, args, kwargs, argnums)
     value, pull, *aux = vjp(call, *chosen, has_aux=has_aux)
     outputs, tree = pytree.flatten(value, is_leaf=is_leaf)
     _check_kinds(recorder, "jacrev", outputs, holomorphic)
@@ -102,7 +114,7 @@ def _jacrev(
 def _jacfwd(
     argnums: Any, has_aux: bool, holomorphic: bool, recorder: Recorder, function: Any, args: Any, kwargs: Any
 ) -> Any:
-    call, chosen = _chosen("jacfwd", args, argnums, function, kwargs)
+    call, chosen, args = _chosen("jacfwd", recorder, function, args, kwargs, argnums)
     inputs, shape_of_inputs = pytree.flatten(chosen, is_leaf=is_leaf)
     _check_kinds(recorder, "jacfwd", [x for x in inputs if x is not None], holomorphic)
     value, push, *aux = linearize(call, *chosen, has_aux=has_aux)

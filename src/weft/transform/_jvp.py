@@ -23,6 +23,7 @@ from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._gradient import grad
 from weft.transform._leaves import no_tangent, split_aux, tangent_of, traced_results, varies
+from weft.transform._modules import open_modules, varying
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed, made_once
@@ -64,7 +65,7 @@ def hvp(function: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 def _may_vary(value: Any) -> bool:
     """Whether an argument has a leaf of floating point."""
-    for leaf in pytree.flatten(value, is_leaf=is_leaf)[0]:
+    for leaf in pytree.flatten(varying(value), is_leaf=is_leaf)[0]:
         kind = getattr(leaf, "dtype", None) or getattr(leaf, "kind", type(leaf))
         if kind in (float, complex) or (isinstance(kind, np.dtype) and kind.kind in "fc"):
             return True
@@ -84,6 +85,8 @@ def _along(function: Any, record: Any, name: str) -> Transformed:
 
 
 def _jvp(has_aux: bool, recorder: Recorder, function: Any, primals: Any, tangents: Any) -> Any:
+    moving = [k for k, tangent in enumerate(tangents) if tangent is not None]
+    function, primals = open_modules(recorder, function, primals, moving)
     matched = _matched(recorder, primals, tangents)
     vary = [k for k, tangent in enumerate(matched) if tangent is not None]
     section = Section(recorder, function, primals, {}, vary=vary)

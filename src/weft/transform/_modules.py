@@ -8,12 +8,19 @@ from weft._module import Module
 from weft.capture._recorder import Recorder
 
 
+def varying(value: Any) -> Any:
+    """The parameters of a Module that require gradients, by name; of anything else, itself."""
+    if not isinstance(value, Module):
+        return value
+    return {name: parameter for name, parameter in value.named_parameters() if parameter.requires_grad}
+
+
 def open_modules(recorder: Recorder, function: Any, args: tuple[Any, ...], chosen: list[int]) -> Any:
     """A function of the parameters of the Modules among the chosen arguments, and the arguments for it."""
     modules = {at: args[at] for at in chosen if isinstance(args[at], Module)}
     if not modules:
         return function, args
-    held = {at: {name: p for name, p in module.named_parameters() if p.requires_grad} for at, module in modules.items()}
+    held = {at: varying(module) for at, module in modules.items()}
     given = tuple(held.get(at, value) for at, value in enumerate(args))
 
     def call(*values: Any, **kwargs: Any) -> Any:

@@ -28,9 +28,12 @@ import numpy as np
 
 from weft import pytree
 from weft.autograd import Tensor, no_grad
+from weft.errors import ShapeError
 from weft.graph import Graph, GraphModule, Node
 from weft.ops import Spec
+from weft.ops._dim import Dim
 from weft.ops._op import TABLE
+from weft.passes import eliminate_dead
 from weft.transform._builder import Builder, Value
 from weft.transform._partition_budget import budget_bytes, within_budget
 from weft.transform._partition_choice import POLICIES, Choice, Plan
@@ -143,6 +146,7 @@ class Partition:
         kept = [self._own(half, node) for node in self._given]
         writes = tuple((half.of(target), half.of(value)) for target, value in joint.writes)
         half.builder.graph.output((*map(half.of, joint.results), *kept), writes=writes)
+        eliminate_dead(half.builder.graph)  # tapes of loops that run again on the way back
         return joint.module_of(half.builder.graph)
 
     def _own(self, half: _Half, node: Node) -> Any:
@@ -185,19 +189,42 @@ class Partition:
         writes = tuple((half.of(target), half.of(value)) for target, value in joint.writes)
         self._fill(half)
         half.builder.graph.output((*results, *map(half.of, joint.gradients)), writes=writes)
+        eliminate_dead(half.builder.graph)
         return joint.module_of(half.builder.graph)
 
     # Running
 
-    def _seeds(self, gradient: Any) -> list[Any]:
+    def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """What the inputs are for a call; the graphs are for arrays of the shapes and dtypes they were made with."""
+        leaves = self.joint.leaves(args, kwargs)
+        for place, leaf in zip(self.joint.inputs, leaves, strict=True):
+            spec = place.meta.get("type")
+            if not isinstance(spec, Spec) or not isinstance(leaf, (np.ndarray, np.generic, Tensor)):
+                continue
+            fits = len(spec.shape) == len(leaf.shape) and all(
+                isinstance(size, Dim) or size == other for size, other in zip(spec.shape, leaf.shape, strict=True)
+            )
+            if not fits or spec.dtype != leaf.dtype:
+                raise ShapeError(
+                    f"{place.target} is {leaf.dtype}{list(leaf.shape)}; "
+                    f"the joint graph is one for {spec.dtype}{list(spec.shape)}",
+                    help="make another with weft.joint_graph, or one of symbolic sizes",
+                )
+        return leaves
+
+    def _seeds(self, gradient: Any, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
         leaves, tree = pytree.flatten(gradient, is_leaf=lambda value: isinstance(value, (np.ndarray, Tensor)))
         if tree != self.joint.tree:
             raise TypeError("the gradient has another structure than the result")
         found = []
-        for leaf, seed in zip(leaves, self.joint.seeds, strict=True):
+        for leaf, seed, shape in zip(leaves, self.joint.seeds, shapes, strict=True):
             if seed is not None:
-                spec = seed.meta["type"]
-                found.append(leaf if isinstance(leaf, Tensor) else np.asarray(leaf, spec.dtype))
+                dtype = seed.meta["type"].dtype
+                made = np.zeros(shape, dtype) if leaf is None else leaf
+                made = made if isinstance(made, Tensor) else np.asarray(made, dtype)
+                if made.shape != shape:
+                    raise ShapeError(f"a gradient of shape {made.shape} for a result of shape {shape}")
+                found.append(made)
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -210,11 +237,12 @@ class Partition:
         forward, backward = self._run
         count = len(self.joint.results)
         with no_grad():
-            made = forward(*self.joint.leaves(args, kwargs))
+            made = forward(*self._leaves(args, kwargs))
+        shapes = [np.shape(value) for value in made[:count]]
         held = list(made[count:])
 
         def pull(gradient: Any) -> tuple[Any, ...]:
-            seeds = self._seeds(gradient)
+            seeds = self._seeds(gradient, shapes)
             if len(held) != len(self._given):
                 raise RuntimeError("what was kept is gone: this backward has run already")
             given = [*held, *seeds]
@@ -229,7 +257,7 @@ class Partition:
 
         The gradient of each result is taken to be ones.
         """
-        leaves = self.joint.leaves(args, kwargs)
+        leaves = self._leaves(args, kwargs)
         self.measured = measure(self, leaves)
         return self.measured
 

@@ -47,6 +47,7 @@ class _Stretch:
 
     choice: Choice
     kept: list[Node]
+    anywhere: bool = False  # whether runs may begin before pointwise work, too
 
     def __post_init__(self) -> None:
         self.nodes = self.choice.early
@@ -82,7 +83,9 @@ class _Stretch:
             total += change[number]
             self.crossing.append(total)
         self.places = [
-            number for number, node in enumerate(self.nodes) if node in forward and not self.choice.cheap[node]
+            number
+            for number, node in enumerate(self.nodes)
+            if node in forward and (self.anywhere or not self.choice.cheap[node])
         ]
 
     def crossing_nodes(self, place: int) -> list[Node]:
@@ -134,7 +137,14 @@ def within_budget(choice: Choice, budget: float, start: Plan) -> Plan:
     most = stretch.before[-1]  # it cannot be met so: as little as can be
     best, room = _search(choice, stretch, budget, best, [most * k / coarse**2 for k in range(1, coarse**2, 3)])
     width = 3 * most / coarse**2
-    return _search(choice, stretch, budget, best, [room + width * k / fine for k in range(1 - fine, fine) if k])[0]
+    best, _ = _search(choice, stretch, budget, best, [room + width * k / fine for k in range(1 - fine, fine) if k])
+    if best.peak <= budget or len(stretch.nodes) > _MANY:
+        return best
+    # Pointwise work that is all computed again at once takes as much as if it were kept.
+    stretch = _Stretch(choice, choice.everything(), anywhere=True)
+    most = stretch.before[-1]
+    best, _ = _search(choice, stretch, budget, best, [most * k / coarse for k in range(1, coarse)])
+    return best
 
 
 def _search(choice: Choice, stretch: _Stretch, budget: float, best: Plan, rooms: list[float]) -> tuple[Plan, float]:

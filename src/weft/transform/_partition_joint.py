@@ -34,6 +34,7 @@ from weft.ops import Op, Spec
 from weft.transform._activity import activity, continuous
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder, Value
+from weft.transform._custom_call import differentiated_once
 from weft.transform._partition_open import open_all
 from weft.transform._partition_pieces import cut_loops
 from weft.transform._reverse import Pullback
@@ -62,7 +63,7 @@ class JointGraph:
         self.wanted: list[Node] = []
         self.seeds: list[Node | None] = []
         self.gradients: list[Node] = []
-        self.numbers: dict[Node, float] = {}  # whole numbers among the arguments it was captured with
+        self.numbers: dict[Node, int] = {}  # whole numbers among the arguments it was captured with
 
         self.text = ""  # the graph as it was made, where it has loops
         self.again: Callable[[], JointGraph | None] = lambda: None
@@ -155,6 +156,7 @@ def _joint(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pieces:
     if pieces:
         cut_loops(builder, varying)
     open_all(builder, varying)
+    differentiated_once(graph)
     output = graph.output_node()
     results, tree = pytree.flatten(_plain(output.args[0]), is_leaf=lambda value: isinstance(value, Node))
     joint = JointGraph(function, graph, captured.recorder.sizes, results, tree)
@@ -168,6 +170,7 @@ def _joint(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pieces:
     _add_backward(joint, builder)
     given = zip(joint.inputs, joint.leaves(args, kwargs), strict=True)
     joint.numbers = {place: int(leaf) for place, leaf in given if isinstance(leaf, (int, np.integer))}
+    joint.sizes.examples.update(joint.numbers)
     return joint
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.graph import Graph, Node
@@ -50,7 +50,7 @@ def loop_parts(node: Node) -> tuple[Graph, int, tuple[Any, ...], tuple[Any, ...]
 class Turns:
     """Numbers that are known of nodes; of what is in a body, as it is in the middle of the loop."""
 
-    def __init__(self, known: dict[Node, float] | None = None) -> None:
+    def __init__(self, known: Mapping[Node, float] | None = None) -> None:
         self.known: dict[Node, float] = {} if known is None else dict(known)
 
     def of(self, node: Node) -> float:

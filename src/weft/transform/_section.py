@@ -46,7 +46,7 @@ class Section:
     ) -> None:
         self.recorder = recorder
         self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
-        self.given = [_traced(recorder, leaf) for leaf in self.given]
+        self.given = [traced(recorder, leaf) for leaf in self.given]
         self.region = region = recorder.enter()
         recorder.deriving += 1
         try:
@@ -164,5 +164,6 @@ def _is_number(leaf: Any) -> bool:
     return type(leaf) in (float, complex) or isinstance(leaf, np.inexact)
 
 
-def _traced(recorder: Recorder, leaf: Any) -> Any:
+def traced(recorder: Recorder, leaf: Any) -> Any:
+    """A leaf of arguments; an array that the program holds, as a constant of it."""
     return recorder.constant(leaf) if isinstance(leaf, (np.ndarray, Tensor)) else leaf

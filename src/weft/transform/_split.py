@@ -72,9 +72,15 @@ def estimate(dim: Any) -> float:
         return operands[-1] / 2 if function is sliced else float(function(*operands))
 
     try:
-        return max(float(dim.build(lambda atom: atom.hint or _UNKNOWN_SIZE, combine)), 1.0)
+        return max(float(dim.build(_example, combine)), 1.0)
     except (TypeError, ZeroDivisionError):  # None among the bounds of a slice inside, or nothing to divide by
         return float(_UNKNOWN_SIZE)
+
+
+def _example(atom: Any) -> int:
+    source = atom.source
+    once = atom.env.examples.get(source[1]) if isinstance(source, tuple) and source[:1] == ("node",) else None
+    return int(atom.hint or once or _UNKNOWN_SIZE)
 
 
 def choose_saved(

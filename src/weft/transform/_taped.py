@@ -6,11 +6,13 @@ Where a gradient is to be differentiated again, forward and backward run on Tens
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from weft import random
 from weft._step import put
 from weft._where import user_position
 from weft.autograd import Tensor, _versions, tensor
@@ -20,7 +22,7 @@ from weft.autograd._tensor import from_step
 from weft.autograd._walk import _zeros
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
-from weft.capture._numpy_targets import call_numpy
+from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._opaque import Opaque
 from weft.errors import NotDifferentiable
 from weft.graph import Graph, GraphModule, Node
@@ -31,6 +33,7 @@ from weft.transform._activity import activity
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder
 from weft.transform._custom_call import open_calls
+from weft.transform._custom_tape import rule_calls
 from weft.transform._joint import cut, joint_of
 from weft.transform._presence import Tokens, reached
 from weft.transform._split import Retyped, copy_nodes
@@ -122,6 +125,7 @@ class Taped:
         self.written = [held[target] for target, _ in writes]
         copy = _Copy(captured)
         self.tree = copy.tree
+        self.draws = any(node.is_impure() for node in copy.graph.nodes)
         wanted = [place for place, need in zip(copy.inputs, needs, strict=True) if need]
         active = activity(copy.graph.nodes, dict.fromkeys(wanted, True))
         leaves, nodes, _ = captured.recorder.result
@@ -164,7 +168,10 @@ class Taped:
         given = (*inputs, *self.held)
         if tuple(map(_requires, given)) != self.needs or not recording.get():
             return self.plainly(*inputs)
+        if self.written:  # the way back needs what these held before
+            given = tuple(Tensor(v._array.copy()) if any(v is t for t in self.written) else v for v in given)
         arrays = [value._array if isinstance(value, Tensor) else value for value in given]
+        drawn = random.get_state() if self.draws else None
         found = self.forward.forward(*arrays)
         count = len(self.slots)
         kept = count + len(self.written)
@@ -172,6 +179,7 @@ class Taped:
             put(target, value)
         varied = [value for value, slot in zip(found[:count], self.slots, strict=True) if slot is not None]
         step = GraphStep(self, given, found[kept:], varied, user_position(sys._getframe(1)))
+        step.drawn = drawn
         leaves = [
             self._leaf(value, slot, step, made, arrays)
             for value, slot, made in zip(found[:count], self.slots, self.are_tensors, strict=True)
@@ -208,12 +216,17 @@ def _count(seeds: Sequence[Any]) -> list[int]:
 
 
 def _module(graph: Graph, arrays: bool = True) -> GraphModule:
-    open_calls(graph)
+    if arrays:
+        open_calls(graph)
     PassManager(restore=False).run(graph)
     call_numpy(graph, arrays)
     if not arrays:
         _write_copies(graph)
-    return GraphModule(dict(graph.constants), graph)
+        rule_calls(graph)
+    module = GraphModule(dict(graph.constants), graph)
+    if arrays:
+        ask_nobody(type(module).forward)
+    return module
 
 
 def _write_copies(graph: Graph) -> None:
@@ -237,14 +250,30 @@ def added(x: Any, key: Any, value: Any) -> Any:
     return TABLE["index_add"](x, key, value)
 
 
+@contextmanager
+def _drawing_again(state: Any) -> Iterator[None]:
+    """Let draws give what they gave from a state of the random numbers; afterwards these go on as they would."""
+    before = None if state is None else random.get_state()
+    try:
+        if state is not None:
+            random.set_state(state)
+        yield
+    finally:
+        if before is not None:
+            random.set_state(before)
+
+
 class GraphStep(Step):
     """The step of a whole graph."""
 
     fills = False  # it has to be known which gradients are there
+    drawn: Any = None  # the state of the random numbers that the forward began with
 
     def __init__(self, run: Taped, given: tuple[Any, ...], kept: Any, results: Sequence[Any], position: Any) -> None:
         sources = tuple(value._source() if need else None for value, need in zip(given, run.needs, strict=True))
-        super().__init__(run, (given, kept), sources, position)
+        # The arrays, not the Tensors, which may come to hold others.
+        inputs = [(value._array, True) if isinstance(value, Tensor) else (value, False) for value in given]
+        super().__init__(run, (inputs, kept), sources, position)
         self.shapes = tuple(Spec(np.shape(value), np.result_type(value)) for value in results)
 
     @property
@@ -260,13 +289,15 @@ class GraphStep(Step):
         given_parts = g if isinstance(g, (tuple, list)) else (g,)
         pairs = zip(given_parts, self.shapes or (), strict=True)
         parts = [_zeros(spec, as_tensors) if part is None else part for part, spec in pairs]
-        self._check(kept)
+        # All is computed again from the inputs where the gradient is to be differentiated.
+        self._check([array for array, _ in given] if as_tensors else [kept[k] for k in run.shared])
         if as_tensors:
             values = [
-                at_source(value._array, source) if source is not None else value
-                for value, source in zip(given, self.sources, strict=True)
+                at_source(value, source) if source is not None else Tensor(value) if made else value
+                for (value, made), source in zip(given, self.sources, strict=True)
             ]
-            found = run.joint.forward(*values, *parts)[len(run.slots) :]
+            with _drawing_again(self.drawn):
+                found = run.joint.forward(*values, *parts)[len(run.slots) :]
         else:
             found = run.backward.forward(*kept, *parts)
         sources = [source for source in self.sources if source is not None]
@@ -277,11 +308,11 @@ class GraphStep(Step):
         gradients = zip(sources, found, came, strict=False)  # what counts stands behind them
         return [(source, gradient) for source, gradient, there in gradients if there]
 
-    def _check(self, kept: Any) -> None:
+    def _check(self, read: list[Any]) -> None:
         """Refuse to go on with inputs that were written since."""
         if self.number >= _versions.latest():
             return
-        for k in self.op.shared:
-            position = _versions.written_after(self.number, kept[k]) if hasattr(kept[k], "flags") else None
+        for value in read:
+            position = _versions.written_after(self.number, value) if hasattr(value, "flags") else None
             if position is not None:
                 raise written_error("the gradient of a compiled function needs an argument", self.position, position)

@@ -15,6 +15,7 @@ from weft import pytree
 from weft._step import to_array, to_tensor
 from weft._tracing import current_recorder
 from weft.autograd import Tensor
+from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._recorder import Recorder
 from weft.errors import DtypeError, ShapeError, WeftError
 from weft.graph import GraphModule, Node
@@ -25,6 +26,7 @@ from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._joint import Halves, Joint, cut, joint_of
 from weft.transform._leaves import active_from, no_tangent, split_aux, tangent_of, traced_results, varies
+from weft.transform._modules import open_modules, varying
 from weft.transform._section import Section, inlined, is_leaf, wrapped
 from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed, made_once
@@ -135,6 +137,7 @@ def _is_end(value: Any) -> bool:
 
 
 def _captured(name: str, recorder: Recorder, function: Any, args: Any, has_aux: bool, make: Make) -> Any:
+    function, args = open_modules(recorder, function, args, list(range(len(args))))
     count = len(pytree.flatten(args, is_leaf=is_leaf)[0])
     section = Section(recorder, function, args, {}, vary=range(count))
     count, tree, rest = split_aux(recorder, section, has_aux)
@@ -202,7 +205,11 @@ class _Outside(Transformed):
             for node, old in zip(made[len(leaves) :], kept, strict=True)
         ]
         PassManager(restore=False).run(halves.backward)
-        self._later.append((GraphModule(dict(halves.backward.constants), halves.backward), call))
+        call_numpy(halves.backward, not recorder.tensors)
+        module = GraphModule(dict(halves.backward.constants), halves.backward)
+        if not recorder.tensors:
+            ask_nobody(type(module).forward)
+        self._later.append((module, call))
         value = call.result.unflatten(leaves[:count])
         return value, () if rest is None else (rest.unflatten(leaves[count:]),), held, len(self._later) - 1
 
@@ -210,7 +217,7 @@ class _Outside(Transformed):
         """The value and the derivative."""
         value, rest, held, number = self(*args)
         module, call = self._later[number]
-        leaves = pytree.flatten(args, is_leaf=is_leaf)[0]
+        leaves = pytree.flatten([varying(argument) for argument in args], is_leaf=is_leaf)[0]
         likes = [leaf for leaf, each in zip(leaves, call.varied, strict=True) if each]
         results = pytree.flatten(value, is_leaf=_is_end)[0]
         if call.reverse:
