@@ -16,6 +16,7 @@ from weft.autograd import grad, no_grad
 
 NUMBER = weft.tensor(2.0, requires_grad=True)
 ROW = weft.tensor([1.0, 2.0], requires_grad=True)
+PAIR = [NUMBER, NUMBER]
 
 
 def write_number() -> None:
@@ -28,8 +29,8 @@ def write_row() -> None:
 
 
 LOSING: list[Callable[[], Any]] = [
-    lambda: np.asarray(ROW),
     lambda: np.array([NUMBER, 1.0]),
+    lambda: np.array(PAIR),
     lambda: np.array([ROW, ROW]),
     lambda: np.full(3, NUMBER),
     lambda: np.sum([NUMBER, NUMBER]),
@@ -43,6 +44,9 @@ LOSING: list[Callable[[], Any]] = [
     write_row,
 ]
 MEANT: list[Callable[[], Any]] = [
+    lambda: np.asarray(ROW),
+    lambda: np.array(ROW, np.float32),
+    lambda: np.asarray(ROW * 2),
     lambda: float(NUMBER),
     lambda: math.exp(float(NUMBER)),
     lambda: [*map(float, ROW)],

@@ -439,3 +439,17 @@ def test_a_gradient_that_is_zero_everywhere_says_why(flat: Any) -> None:
     with pytest.raises(NotDifferentiable, match="which is flat"):
         weft.grad(lambda x: flat(x).sum(), strict=True)(np.array([1.2, -0.7]))
     np.testing.assert_array_equal(weft.grad(lambda x: (x + flat(x)).sum())(np.array([1.2, -0.7])), [1.0, 1.0])
+
+
+def test_numbers_of_numpy_in_another_dtype() -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x**2).astype(np.float64) * x[0].astype("f8")
+
+    x = np.array([0.5, 1.5, 2.5], np.float32)
+    slope = weft.grad(f)(x)
+    assert slope.dtype == np.float32
+    np.testing.assert_allclose(slope, [9.25, 1.5, 2.5])
+    value, along = weft.jvp(f, (x,), (x,))
+    assert (value, along) == (4.375, 3 * 4.375) and along.dtype == np.float64
+    np.testing.assert_allclose(weft.hessian(f)(x), [[3.0, 3, 5], [3, 1, 0], [5, 0, 1]])
+    np.testing.assert_allclose(weft.vmap(weft.grad(f))(np.stack([x, x]))[1], slope)

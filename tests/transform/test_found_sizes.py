@@ -105,3 +105,51 @@ def test_sums_of_python(name: str) -> None:
     np.testing.assert_allclose(weft.vmap(slope)(rows), [slope(row) for row in rows])
     slope(np.append(X, 4.0))
     assert slope.cache_info().misses == 1, "a loop, not one graph for each length"
+
+
+_BINS = np.array([0, 1, 1, 3, 0])
+
+
+def _counted(x: Any) -> Any:
+    return np.bincount(_BINS, weights=x)
+
+
+def _counted_and_divided(x: Any) -> Any:
+    counts = np.bincount(_BINS, weights=x)
+    return counts / len(counts)
+
+
+def _running(x: Any) -> Any:
+    return np.maximum.accumulate(x[x > 0.2])
+
+
+def _twice(x: Any) -> Any:
+    some = x[x > 0.2]
+    both = np.maximum.accumulate(np.concatenate([some, some]))
+    return both * np.ones(2 * len(some))  # the size is computed behind what has it
+
+
+def _products(x: Any) -> Any:
+    return np.einsum("i,j->ij", x[x > 0.2], x)
+
+
+def _between(x: Any) -> Any:
+    return np.interp(x[x > 0.2], [0.0, 9.0], [1.0, 3.0])
+
+
+def _on_the_diagonal(x: Any) -> Any:
+    return np.diag(x[x > 0.2])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [_counted, _counted_and_divided, _running, _twice, _products, _between, _on_the_diagonal],
+    ids=lambda f: f.__name__,
+)
+def test_tangents_of_results_whose_size_is_found(f: Any) -> None:
+    along = np.linspace(-1.0, 2.0, 5)
+    wanted = (f(X + 1e-6 * along) - f(X - 1e-6 * along)) / 2e-6
+    value, found = weft.jvp(f, (X,), (along,))
+    np.testing.assert_array_equal(value, f(X))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(weft.linearize(f, X)[1](along), wanted, rtol=1e-6, atol=1e-8)

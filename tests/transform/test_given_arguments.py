@@ -111,3 +111,33 @@ def test_a_pullback_reads_the_parameters_of_its_call() -> None:
             assert np.allclose(found, 2 * each(x).detach())
         with weft.no_grad():
             layer.bias += 1.0
+
+
+def emptied(x: Any) -> Any:
+    flat = x.reshape(-1)  # a view of an array that lies in order, a copy of any other
+    flat[3] = 0.0
+    return (x**2).sum()
+
+
+def test_arrays_lie_as_they_are_given() -> None:
+    rows = np.arange(1.0, 13.0).reshape(4, 3)
+    apart = np.zeros((8, 6))
+    apart[::2, ::2] = rows
+    slope = weft.grad(emptied)
+    shared = 2 * rows
+    shared[1, 0] = 0.0
+    assert np.array_equal(slope(rows), shared)
+    for given in (np.asfortranarray(rows), apart[::2, ::2], rows[::-1].copy()[::-1]):
+        assert np.array_equal(slope(given), 2 * rows)
+        assert weft.jvp(emptied, (given,), (np.ones((4, 3)),)) == (650.0, 2 * rows.sum())
+        assert np.array_equal(weft.compile(lambda x: weft.grad(emptied)(x))(given), 2 * rows)
+    assert np.array_equal(weft.compile(lambda x: weft.grad(emptied)(x.T))(rows.T.copy()), 2 * rows)
+    assert np.array_equal(slope(rows), shared), "as before"
+
+
+@pytest.mark.parametrize("order", ["K", "A"])
+def test_the_order_in_memory_is_not_guessed(order: Any) -> None:
+    slope = weft.grad(lambda x: (x.ravel(order) * np.arange(6)).sum())
+    assert np.array_equal(slope(np.ones((2, 3))), np.arange(6.0).reshape(2, 3))
+    with pytest.raises(weft.errors.CaptureError, match="order"):
+        slope(np.ones((2, 3), order="F"))

@@ -119,13 +119,16 @@ def _sketch(recorder: Recorder, array: Array, sizes: _Sizes) -> Any:
         layout = array.buffer.layout = None if ordered else False
     if layout is False:
         raise Unknown
-    shape = [sizes.of(dim) for dim in array.buffer.spec.shape]
-    strides = _in_order(shape, array.buffer.spec.dtype.itemsize)
-    if layout is not None:
-        given, parameter, in_order = layout
-        recorder.layouts.add(parameter)
-        strides = strides if in_order else given
-    sketch = np.lib.stride_tricks.as_strided(np.empty(1, array.buffer.spec.dtype), shape, strides)
+    if isinstance(layout, Array):
+        sketch = _sketch(recorder, layout, sizes)  # an argument of a function that is differentiated lies as given
+    else:
+        shape = [sizes.of(dim) for dim in array.buffer.spec.shape]
+        strides = _in_order(shape, array.buffer.spec.dtype.itemsize)
+        if layout is not None:
+            given, parameter, in_order = layout
+            recorder.layouts.add(parameter)
+            strides = strides if in_order else given
+        sketch = np.lib.stride_tricks.as_strided(np.empty(1, array.buffer.spec.dtype), shape, strides)
     for step in array.path:
         if step.target is operator.getitem:
             sketch = sizes.part(sketch, step.args[0])

@@ -277,7 +277,8 @@ class Builder(SizeNodes):
             if value.type is not int:
                 return value
             size = self.integer_of(value.node)
-            return value if isinstance(size, Dim) and size.hint is None else size
+            found = isinstance(size, Dim) and size.hint is None and self._size_of(value.node) is None
+            return value if found else size
         if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
             return type(value)([self._sized(part) for part in value])
         if isinstance(value, slice):

@@ -37,6 +37,7 @@ _BY_FUNCTION: dict[Any, str] = {
     **{getattr(math, name): op for name, op in _MATH.items() if hasattr(math, name)},
     abs: "abs",
     pow: "pow",
+    np.generic.astype: "astype",
 }
 
 

@@ -41,6 +41,9 @@ class Pushforward:
         self.builder = builder
         self.apart = apart
         self.tangents: dict[Node, Any] = {}
+        sizes = builder.region.sizes  # without those that the program has computed late: tangents may need them before
+        for key in [key for key, node in sizes.items() if _is_arithmetic(node)]:
+            del sizes[key]
 
     def run(self, nodes: Sequence[Node]) -> None:
         """Add the tangents of nodes, each after its node."""
@@ -60,7 +63,10 @@ class Pushforward:
                 with graph.inserting_before(node), self.builder.at(node):
                     push_control(self, node)
                 continue
-            with graph.inserting_before(_last_item(node).next), self.builder.at(node), self.builder.recording():
+            place = _last_item(node)
+            while place.next.op == "placeholder" or _is_size(place.next):
+                place = place.next  # behind the sizes of its value, which its tangent may need
+            with graph.inserting_before(place.next), self.builder.at(node), self.builder.recording():
                 try:
                     found = self._call(node)
                 except NotDifferentiable as error:
@@ -285,6 +291,15 @@ def _last_item(node: Node) -> Node:
                     last.append(user)
                 last = _last_item(user)
     return last
+
+
+def _is_size(node: Node) -> bool:
+    """Whether a node reads the shape of an array, or is a whole number, as the sizes in one are."""
+    return node.meta.get("type") is int or (node.target is getattr and node.args[1:] == ("shape",))
+
+
+def _is_arithmetic(node: Any) -> bool:
+    return isinstance(node, Node) and node.meta.get("type") is int and node.target is not operator.getitem
 
 
 def _sum(total: Any, part: Any) -> Any:
