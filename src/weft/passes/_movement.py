@@ -28,12 +28,14 @@ def _same_type(call: Call) -> Any:
 @rule("spread anyway", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where")
 def _spread_anyway(call: Call) -> Any:
     """x + broadcast_to(y, s) is x + y where x has the shape s; of a y that was one number, it is x plus that number."""
+    spread = [call_of(arg, "broadcast_to") for arg in call.args]
+    if not any(spread):
+        return MISSING
     args, result = list(call.args), type_of(call.node)
     shapes = [found.shape if isinstance(found := type_of(arg), Spec) else () for arg in args]
     if not isinstance(result, Spec) or not result.shape or type_of(args[-1]) is None:
         return MISSING
-    for k, arg in enumerate(args):
-        inner = call_of(arg, "broadcast_to")
+    for k, inner in enumerate(spread):
         others = (shape for j, shape in enumerate(shapes) if j != k)
         if inner is None or not any(same_shape(shape, result.shape) for shape in others):
             continue
