@@ -96,12 +96,7 @@ def _capture(
     numbers outside that the program changes, as far as an attempt before has found out.
     """
     plain, held = original_function(function)
-    if inspect.isgeneratorfunction(plain) or inspect.iscoroutinefunction(plain):
-        raise CaptureError(
-            f"{plain.__name__} is a generator or a coroutine: a graph gives its result at once",
-            where=str(_where.locate((plain.__code__, 0, None))),
-            help="write the values into an array or a list and return it",
-        )
+    _check_gives_at_once(plain)
     keywords = bound_keywords(function)
     bound = bind(plain, (*held, *args), {**keywords, **kwargs})
     recorder = make(branches=branches, boundary=sys._getframe())
@@ -136,6 +131,15 @@ def _capture(
     decided = _decided(recorder)
     graph._sweep(lambda node: node in decided or node.is_impure() or (keeps_raising and raises(node)))
     return Captured(graph, made, recorder)
+
+
+def _check_gives_at_once(function: Any) -> None:
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        raise CaptureError(
+            f"{function.__name__} is a generator or a coroutine: a graph gives its result at once",
+            where=str(_where.locate((function.__code__, 0, None))),
+            help="write the values into an array or a list and return it",
+        )
 
 
 def _decided(recorder: Recorder) -> set[Node]:
