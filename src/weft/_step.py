@@ -168,6 +168,42 @@ def forget(optimizer: Any, group: int, index: int, name: str, came: Any = True) 
 
 
 @has_side_effect
+def begin_search(optimizer: Any, parameters: tuple[Any, ...], before: Any = None) -> Any:
+    """Begin a step of an optimiser that asks for losses where it likes; `before` is one that this call has made."""
+    state = optimizer.state.get(optimizer.param_groups[0]["params"][0], {}) if before is None else before.state
+    return optimizer._search(optimizer, [_array(value) for value in parameters], state)
+
+
+@has_side_effect
+def tell(
+    search: Any,
+    loss: Any,
+    parameters: tuple[Any, ...],
+    gradients: tuple[Any, ...],
+    came: tuple[Any, ...] | None = None,
+) -> bool:
+    """Let a search know what was found where it asked for it; whether it asks for more."""
+    there = zip(gradients, came or (True,) * len(gradients), strict=True)
+    found = [None if one is None or not is_there else _array(one) for one, is_there in there]
+    given = map(_array, parameters)
+    values = [one if one is asked else one.copy() for one, asked in zip(given, search.point, strict=True)]
+    going: bool = search.tell(float(loss), values, found)
+    return going
+
+
+@has_side_effect
+def point_of(search: Any) -> tuple[Array, ...]:
+    """Where a search wants to know the loss; in the end, what it has found."""
+    return tuple(search.point)
+
+
+@has_side_effect
+def end_search(optimizer: Any, search: Any) -> None:
+    """Let an optimiser remember a search."""
+    optimizer.state[optimizer.param_groups[0]["params"][0]] = search.state
+
+
+@has_side_effect
 def last_rate(schedule: Any, group: int) -> float:
     """`schedule.get_last_lr()[group]`."""
     return float(schedule.get_last_lr()[group])

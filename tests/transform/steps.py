@@ -113,6 +113,16 @@ def mlp() -> Any:
     return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2)).to(np.float64)
 
 
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True)
+        self.last = nn.Linear(6, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.layer(x[:, None, :]))[:, 0]
+
+
 def usual(net: Any, opt: Any, x: Any, y: Any, loss: Any = F.mse_loss) -> Any:
     """The usual step."""
     opt.zero_grad()

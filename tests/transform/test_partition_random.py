@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from halves import check_alike
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import weft
@@ -31,6 +31,11 @@ STEPS: dict[str, Any] = {
     "part": lambda a, b: weft.concat([a[1:], b[:1]], axis=0),
     "normal": lambda a, b: weft.layer_norm(a, (SIZE,)),
 }
+
+
+# A call with two results, of which a budget that cannot be met may not keep the pair.
+TWO_RESULTS = [("scaled", 1, 1, True), ("normal", 2, 2, True), ("sin", 0, 1, False), ("scaled", 2, 4, False)]
+TWO_RESULTS.append(("chosen", 5, 4, True))
 
 
 @st.composite
@@ -69,6 +74,7 @@ def program_of(steps: list[tuple[str, int, int, bool]]) -> Any:
 
 @pytest.mark.parametrize("how", ["keep", "default", "checkpoint", 0.3, 0.6])
 @given(steps=programs())
+@example(steps=TWO_RESULTS)
 @settings(max_examples=8, deadline=None)
 def test_halves_of_random_programs(how: Any, steps: list[tuple[str, int, int, bool]]) -> None:
     rng = np.random.default_rng(len(steps))

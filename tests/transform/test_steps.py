@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from steps import compare, images, mlp, regression, stepping, trained, usual
+from steps import Attention, compare, images, mlp, regression, stepping, trained, usual
 
 import weft
 import weft.nn.functional as F
@@ -47,7 +47,7 @@ def test_optimizers(optimizer: Any, options: dict[str, Any], dtype: Any, monkeyp
 
 def test_all_optimizers_are_tested() -> None:
     made = {name for name in optim.__all__ if isinstance(getattr(optim, name), type)} - {"Optimizer"}
-    assert made == {optimizer.__name__ for optimizer, _ in OPTIMIZERS} | {"LBFGS"}
+    assert made == {optimizer.__name__ for optimizer, _ in OPTIMIZERS} | {"LBFGS"}  # test_steps_lbfgs.py
 
 
 @pytest.mark.parametrize("optimizer", [optim.SGD, optim.Adam, optim.RMSprop, optim.Adagrad, optim.Lion])
@@ -73,16 +73,6 @@ class Recurrent(nn.Module):
     def forward(self, x: Any) -> Any:
         h, _ = self.cell(x.reshape((8, 2, 3)))
         return self.last(h[:, -1])
-
-
-class Attention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.TransformerEncoderLayer(6, 2, 12, batch_first=True)
-        self.last = nn.Linear(6, 2)
-
-    def forward(self, x: Any) -> Any:
-        return self.last(self.layer(x[:, None, :]))[:, 0]
 
 
 MODELS = {

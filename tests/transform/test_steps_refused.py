@@ -26,17 +26,19 @@ def refused(make: Any, match: str) -> None:
     assert not any(opt.state.values())
 
 
-def test_lbfgs_is_refused() -> None:
+def test_a_closure_that_reads_what_was_computed_before() -> None:
     def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
+        penalty = sum((p**2).sum() for p in net.parameters())
+
         def closure() -> Any:
             opt.zero_grad()
-            loss = F.mse_loss(net(x), y)
-            loss.backward()
+            loss = F.mse_loss(net(x), y) + penalty
+            loss.backward(retain_graph=True)
             return loss
 
         return opt.step(closure)
 
-    refused(stepping(body, optim.LBFGS), "LBFGS: the step of LBFGS, which calls the closure as often as")
+    refused(stepping(body, optim.LBFGS), "which is computed from parameters before the step and read in its closure")
 
 
 def test_a_backward_under_a_condition_is_refused() -> None:

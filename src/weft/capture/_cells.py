@@ -6,9 +6,11 @@ out while the program is captured: the first change of a new one starts the bran
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import CellType
+from functools import cache
+from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._values import Undefined
@@ -31,13 +33,46 @@ def in_expression(recorder: Recorder) -> Iterator[None]:
         recorder.expressions -= 1
 
 
-class Place:
-    """An attribute, an item of a dict, or the variable of a closure."""
+def cells_of(function: Any) -> dict[str, CellType]:
+    """The variables of functions around that a function uses."""
+    return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
-    def __init__(self, holder: Any, key: Any, label: str) -> None:
+
+def depth_of_definer(active: list[Any], name: str) -> int:
+    """How deep among the functions that are running the one is whose variable the last of them assigns; 0 if over."""
+    function = active[-1]
+    for depth in range(len(active) - 1, 0, -1):
+        outer = active[depth - 1]
+        if outer.__qualname__ == function.__qualname__.rpartition(".<locals>.")[0]:
+            if name in outer.__code__.co_cellvars:
+                return depth
+            function = outer
+    return 0
+
+
+def looks_after(function: Any, name: str) -> bool:
+    """Whether the branches and loops of a function treat a variable as their own."""
+    return name in function.__code__.co_cellvars or name in _assigned(function.__code__)
+
+
+@cache
+def _assigned(code: CodeType) -> frozenset[str]:
+    """The variables of functions around that code assigns."""
+    return frozenset(one.argval for one in dis.get_instructions(code) if one.opname == "STORE_DEREF")
+
+
+class Place:
+    """An attribute, an item of a dict, or the variable of a closure.
+
+    `depth` tells how deep among the functions that are running the one is whose variable it is, 0 where none is. When
+    statements of functions around that began, it did not exist.
+    """
+
+    def __init__(self, holder: Any, key: Any, label: str, depth: int) -> None:
         self.holder = holder
         self.key = key
         self.label = label
+        self.depth = depth
         self.original = self.get()
 
     def get(self) -> Any:
@@ -78,10 +113,10 @@ class Places:
     def all(self) -> list[Place]:
         return list(self.known.values())
 
-    def changed(self, holder: Any, key: Any, label: str) -> None:
+    def changed(self, holder: Any, key: Any, label: str, depth: int = 0) -> None:
         """A place is about to be changed where a traced value decides on it."""
         if (id(holder), key) not in self.known:
-            self.known[id(holder), key] = Place(holder, key, label)
+            self.known[id(holder), key] = Place(holder, key, label, depth)
             raise Restart
 
     def go_back(self, count: int) -> None:
@@ -95,7 +130,11 @@ class Watched:
 
     def __init__(self, recorder: Recorder) -> None:
         self.places = recorder.places
-        self.own = recorder.places.all()
+        self.depth, self.in_expression = len(recorder.active), recorder.expressions > 0
+        known = recorder.places.all()
+        self.count = len(known)
+        self.function = recorder.active[-1] if recorder.active else None
+        self.own = [place for place in known if self._matters(place)]
         self.start = tuple(place.get() for place in self.own)
 
     @property
@@ -105,7 +144,16 @@ class Watched:
     @property
     def outdated(self) -> bool:
         """Whether more places have been found since."""
-        return len(self.places) > len(self.own)
+        return any(map(self._matters, self.places.all()[self.count :]))
+
+    def _matters(self, place: Place) -> bool:
+        """Whether it is no variable that the branch or loop looks after anyway, nor one made in it."""
+        if place.depth == 0 or self.function is None:
+            return True
+        if self.in_expression:
+            return place.depth <= self.depth
+        own = cells_of(self.function).get(place.label) is place.holder and looks_after(self.function, place.label)
+        return place.depth < self.depth and not own
 
     def read(self) -> tuple[Any, ...]:
         return tuple(place.get() for place in self.own)
@@ -116,5 +164,5 @@ class Watched:
 
     def go_back(self) -> None:
         """Let every place hold what it held at the beginning."""
-        self.places.go_back(len(self.own))
+        self.places.go_back(self.count)
         self.write(self.start)

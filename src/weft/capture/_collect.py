@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft.capture._cells import Restart, Watched, in_expression
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._memory import is_tensor
@@ -46,7 +47,7 @@ def collect(
             open_ = kind == "list" and recorder.branches and not recorder.can_decide(kept)
             kept = kept if open_ else recorder.decide(kept)
         if isinstance(kept, Traced) or recorder.lists.get(found) is not None:
-            recorder.bind(append_if)(kept, item, element, found)
+            recorder._deeper(recorder.bind(append_if), (kept, item, element, found), {})
         elif kept:
             found.append(element(item))
     recorder.reads.made(tuple(found))
@@ -79,16 +80,35 @@ def _stacked(
     if stack is None:
         found: list[Any] = []
         recorder.made(found)
-        recorder.bind(append_all)(length, items.item, element, condition or always, found)
+        recorder._deeper(recorder.bind(append_all), (length, items.item, element, condition or always, found), {})
         return found
     arrays = stack.arrays
     if condition is None:
-        recorder.bind(fill_all)(length, items.item, element, stack.write)
+        recorder._deeper(recorder.bind(fill_all), (length, items.item, element, stack.write), {})
     else:
-        length = recorder.bind(fill_some)(length, items.item, element, condition, stack.write)
+        length = recorder._deeper(recorder.bind(fill_some), (length, items.item, element, condition, stack.write), {})
         arrays = [recorder.getitem(array, slice(None, length)) for array in arrays]
     stack.tie()
     return Collected(recorder, arrays, stack.tree, stack.kinds, length)
+
+
+def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any], Any, list[Any]]:
+    """What `compute(k)` gives, its structure and types, found by capturing it and taking it back."""
+    while True:
+        with in_expression(recorder):
+            watched, grown, region = Watched(recorder), recorder.lists.mark(), recorder.enter()
+        try:
+            node = region.placeholder("k")
+            node.meta["type"] = int
+            with in_expression(recorder):
+                leaves, tree = pytree.flatten(compute(Scalar(recorder, int, node)))
+            return leaves, tree, [type_of(leaf) for leaf in leaves]
+        except Restart:
+            continue
+        finally:
+            recorder.leave(region)
+            recorder.lists.go_back(grown)
+            watched.go_back()
 
 
 class Stack:
@@ -107,14 +127,7 @@ class Stack:
 
         None, where that is allowed, if their sizes are known only where each is computed.
         """
-        region = recorder.enter()
-        try:
-            node = region.placeholder("k")
-            node.meta["type"] = int
-            leaves, tree = pytree.flatten(compute(Scalar(recorder, int, node)))
-            types = [type_of(leaf) for leaf in leaves]
-        finally:
-            recorder.leave(region)
+        leaves, tree, types = _tried(recorder, compute)
         specs = [t.spec for t in types if t is not None and t.spec is not None]
         open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
         if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):

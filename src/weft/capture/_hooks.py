@@ -98,10 +98,11 @@ class Hooks(PlainHooks):
             return body() if recorder.decide(test) else orelse()
         value: Any = Undefined("_weft_value")
         place = replace(self.sites[site], names=("_weft_value",), live=frozenset({"_weft_value"}))
-        for side in self.branch_class(recorder, place, recorder.truth(test), (value,)):
-            with side, in_expression(recorder):
-                value = body() if side.taken else orelse()
-            (value,) = side.leave((value,))
+        with in_expression(recorder):
+            for side in self.branch_class(recorder, place, recorder.truth(test), (value,)):
+                with side:
+                    value = body() if side.taken else orelse()
+                (value,) = side.leave((value,))
         return value
 
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:

@@ -31,7 +31,7 @@ def record(recorder: Recorder, primitive: Any, args: tuple[Any, ...], kwargs: di
     with _branches(recorder, True):
         if primitive is switch:
             return _switch(recorder, *args, **kwargs)
-        return recorder.bind(_STATEMENTS[primitive])(*args, **kwargs)
+        return recorder._deeper(recorder.bind(_STATEMENTS[primitive]), args, kwargs)
 
 
 def _switch(recorder: Recorder, index: Any, branches: Any, *operands: Any) -> Any:
@@ -42,7 +42,7 @@ def _switch(recorder: Recorder, index: Any, branches: Any, *operands: Any) -> An
     def others(*operands: Any) -> Any:
         return _switch(recorder, index - 1, branches[1:], *operands)
 
-    return recorder.bind(branch)(index <= 0, branches[0], others, *operands)
+    return recorder._deeper(recorder.bind(branch), (index <= 0, branches[0], others, *operands), {})
 
 
 @contextmanager
@@ -137,7 +137,8 @@ def _scan(
 
     stack = Stack.of(recorder, count, lambda k: step(init, k)[1])
     with _branches(recorder, True):
-        state = recorder.bind(scan_backward if reverse else scan_forward)(count, step, init, stack.write)
+        loop = recorder.bind(scan_backward if reverse else scan_forward)
+        state = recorder._deeper(loop, (count, step, init, stack.write), {})
     return state, stack.tree.unflatten(stack.arrays)
 
 

@@ -15,12 +15,16 @@ from weft.capture._values import Scalar
 
 def attempt_pure(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
     """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
+    with in_expression(recorder):
+        return _attempt(recorder, compute)
+
+
+def _attempt(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
     grown, watched, effects = recorder.lists.mark(), Watched(recorder), recorder.python_effects
     region = recorder.enter()
     region.trial = True
     try:
-        with in_expression(recorder):
-            value = compute()
+        value = compute()
         pure = isinstance(value, (Scalar, bool, np.bool_)) and recorder.python_effects == effects
     except (Exception, NotArithmetic, Restart):  # whatever happens on this try happens again where it belongs
         recorder.refused = None

@@ -67,6 +67,8 @@ class Region:
         self.sizes: dict[Any, Node] = {}
         self.made: set[int] = set()  # ids of containers made here, which code of this region may change
         self.kept: list[Any] = []  # what those ids belong to, so that they stay theirs
+        self.depth = 0  # how many functions were running where it began
+        self.in_expression = False  # whether it is part of an expression, not a statement
         self.failed: Node | None = None  # the node that raises, where this path ends in one
 
     # Values

@@ -17,6 +17,7 @@ from weft import _where
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
 from weft._module import Module
 from weft.autograd import Tensor
+from weft.capture._cells import cells_of, depth_of_definer, looks_after
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
 from weft.capture._copying import COPYING
@@ -106,12 +107,14 @@ class Running(SizeNodes):
         if len(self.active) > _DEPTH:
             self._endless(function)
         self.active.append(function)
+        expressions, self.expressions = self.expressions, 0
         try:
             return function(*args, **kwargs)
         except RecursionError:
             self.active.clear()  # so that the frames around do not say it again
             return self._endless(function)
         finally:
+            self.expressions = expressions
             if self.active:
                 self.active.pop()
 
@@ -293,17 +296,19 @@ class Running(SizeNodes):
     def check_nonlocal(self: Any, name: str) -> None:
         """Look after a variable of another function, assigned where a branch or loop decides on it.
 
-        Statements look after those of functions that are running; expressions have no variables.
+        Statements look after the variables that their own function has or assigns; expressions have no variables.
         """
         if not self.active or self.region is self.root:
             return
-        function = self.active[-1]
-        definer = function.__qualname__.rpartition(".<locals>.")[0]
-        if not self.expressions and any(outer.__qualname__ == definer for outer in self.active[:-1]):
-            return
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        self.python_effects += 1
-        self.places.changed(cells[name], "cell_contents", name)
+        depth = depth_of_definer(self.active, name)
+        region: Region | None = self.region
+        while region is not None and depth:
+            if region.depth >= depth and (region.in_expression or not looks_after(self.active[region.depth - 1], name)):
+                break
+            region = region.parent
+        if region is not None:
+            self.python_effects += 1
+            self.places.changed(cells_of(self.active[-1])[name], "cell_contents", name, depth)
 
     def made(self: Any, value: Any) -> None:
         """Remember an object as made by the captured program, which may then change it."""
@@ -360,6 +365,7 @@ class Running(SizeNodes):
     def enter(self: Any, parent: Region | None = None) -> Region:
         """Begin a region inside the present one."""
         self.region = made = Region(parent or self.region)
+        made.depth, made.in_expression = len(self.active), self.expressions > 0
         return made
 
     def leave(self: Any, region: Region) -> None:

@@ -59,7 +59,7 @@ class Counters(Gradients):
     def set_number(self, owner: Any, name: str, value: Any) -> bool:
         """Set a number outside when the graph has run; False where that is not what the program does."""
         recorder, key = self.recorder, (id(owner), name)
-        if recorder.untyped or not recorder.keeps_raising or recorder.region is not recorder.root:
+        if recorder.untyped or not recorder.keeps_raising or recorder.region is not self.region:
             return False
         is_number = isinstance(value, _NUMBERS) or (isinstance(value, Scalar) and isinstance(value.spec, Spec))
         if not is_number or not isinstance(_present(owner, name), _NUMBERS) or made_in(recorder, owner):

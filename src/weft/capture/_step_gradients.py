@@ -205,6 +205,11 @@ class Gradients(Leaves):
         if known is not None:
             return known
         recorder = self.recorder
+        if self.region is not recorder.root:
+            recorder.refuse(
+                "a gradient that a closure reads or sets, but not in its first call",
+                help="let all its calls differentiate the same parameters",
+            )
         made = self.grads[id(tensor)] = Grad(tensor)
         if not asks:
             return made

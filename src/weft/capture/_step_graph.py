@@ -14,11 +14,14 @@ import numpy as np
 from weft._step import (
     EFFECTS,
     advance,
+    begin_search,
+    end_search,
     forget,
     grad_of,
     last_rate,
     number_of,
     option,
+    point_of,
     prepare,
     put,
     remember,
@@ -27,6 +30,7 @@ from weft._step import (
     set_mode,
     set_number,
     set_option,
+    tell,
     to_array,
     to_tensor,
 )
@@ -39,7 +43,8 @@ from weft.ops._op import TABLE
 from weft.ops.elementwise import stop_gradient
 
 _READING = frozenset({grad_of, last_rate, number_of, option, remembered})
-_ALLOWED = EFFECTS | _READING | {advance, forget, prepare, remember, set_mode, set_number, set_option}
+_SEARCHING = frozenset({begin_search, tell, point_of, end_search})
+_ALLOWED = EFFECTS | _READING | _SEARCHING | {advance, forget, prepare, remember, set_mode, set_number, set_option}
 _KEEPING = {set_grad: 1, put: 1, remember: 4}  # which argument is kept, or written after others were
 
 
@@ -92,6 +97,8 @@ def _allowed(node: Node) -> bool:
         return True
     if node.op != "call_function" or node.target is tensor:
         return False
+    if node.bodies and node.is_impure(impure_random=False):
+        return all(_allowed(inner) for body in node.bodies for inner in body.nodes)
     return node.target in _ALLOWED or is_check(node) or not node.is_impure(impure_random=False)
 
 

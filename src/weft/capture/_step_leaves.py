@@ -22,6 +22,7 @@ class Leaves:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.used = False  # whether the program is a step
+        self.region = recorder.region  # where one is captured: in the program itself, or in a closure that is repeated
         self.inputs: dict[Node, Any] = {}  # input of the graph → the array or Tensor of this call
         self.before: dict[Node, Node] = {}  # what an optimiser wrote into a leaf → what was there
         self._known: dict[int, tuple[Tensor, Buffer]] | None = None
@@ -33,7 +34,7 @@ class Leaves:
         recorder = self.recorder
         if recorder.untyped or not recorder.keeps_raising:
             recorder.refuse(f"{what}: only weft.compile captures whole steps", help="use weft.compile")
-        if recorder.region is not recorder.root:
+        if recorder.region is not self.region:
             recorder.refuse(
                 f"{what} inside a captured branch, loop or derivative", help="call it in the function itself"
             )
@@ -88,7 +89,7 @@ class Leaves:
                 )
             if value._hooks and id(value) in given:
                 self.recorder.refuse("backward() to an argument with hooks", help="remove them: handle.remove()")
-            node: Any = self.recorder.root.held[buffer]
+            node: Any = self.region.held.get(buffer)  # None where a closure does not read it
             while isinstance(node, Node):
                 found[node] = value
                 if node is buffer.target:

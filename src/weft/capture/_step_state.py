@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft._step import complexes, forget, prepare, reals, remember, remembered
+from weft._step import complexes, end_search, forget, prepare, reals, remember, remembered
 from weft.autograd import Tensor
 from weft.capture._step_options import Options
 from weft.capture._values import Array
@@ -36,6 +36,7 @@ class Stepped:
         self.fixed: dict[tuple[int, str], Any] = {}  # options that are no numbers, as they were read
         self.states: dict[int, State] = {}
         self.shown: list[Options] = []  # what stands for `param_groups`
+        self.search: Any = None  # the last one, of an optimiser that searches
         # Options that the program itself has set: the number, where it is known at capture.
         self.options_set: dict[tuple[int, str], float | None] = {}
 
@@ -43,6 +44,11 @@ class Stepped:
     def node(self) -> Node:
         """The node by which the graph reads the optimiser."""
         return self.training.held(self.optimizer, "optimizer")
+
+    @property
+    def stepped(self) -> bool:
+        """Whether it has made a step."""
+        return bool(self.states) or self.search is not None
 
     def step(self) -> None:
         """Record the updates of all parameters that have a gradient."""
@@ -52,7 +58,7 @@ class Stepped:
             for index, parameter in enumerate(group):
                 gradient = training.grad(parameter)
                 if gradient is not None:
-                    self._check(parameter, gradient)
+                    self.check(parameter, gradient)
                     ready.append((number, index, parameter, training.came(parameter)))
         places, came = tuple(one[:2] for one in ready), tuple(one[3] for one in ready)
         certain = all(one is True for one in came)
@@ -92,7 +98,7 @@ class Stepped:
         advanced = id(self.optimizer) in self.training.advanced and not self.training.by_hints
         return not advanced and (number, name) not in self.options_set
 
-    def _check(self, parameter: Tensor, gradient: Array) -> None:
+    def check(self, parameter: Tensor, gradient: Array) -> None:
         name = type(self.optimizer).__name__
         if gradient.spec.shape != parameter.shape:
             raise ShapeError(f"{name}: a gradient of shape {gradient.spec.shape} for a parameter of {parameter.shape}")
@@ -108,6 +114,8 @@ class Stepped:
 
     def finish(self) -> None:
         """Append what the optimiser remembers of this step."""
+        if self.search is not None:
+            self.recorder.create(end_search, (self.node, self.search), {}, None)
         known = self.training.buffers()
         for state in self.states.values():
             if any(id(value) in known for value in self.optimizer.state.get(state.parameter, {}).values()):

@@ -20,6 +20,7 @@ from numpy.lib.array_utils import byte_bounds
 from weft._step import Holder, advance, last_rate, put, set_grad, set_mode
 from weft.autograd import Tensor
 from weft.capture._step_counters import Counters
+from weft.capture._step_search import Closure
 from weft.capture._step_state import Stepped, traced_blocks
 from weft.capture._values import Scalar
 from weft.graph import Node
@@ -54,14 +55,19 @@ class Training(Counters):
         """`optimizer.step(closure)`."""
         self.begin("an optimiser's step")
         loss = None if closure is None else self.recorder.run(closure, (), {})
-        self._stepped(optimizer).step()
+        self.stepped(optimizer).step()
         return loss
+
+    def search(self, optimizer: Any, closure: Any) -> Any:
+        """`optimizer.step(closure)` of an optimiser that calls the closure as often as it likes."""
+        self.begin("an optimiser's step")
+        return Closure(self, optimizer, closure).search()
 
     def blocks(self, parameter: Tensor, state: tuple[Any, ...], scratch: int) -> Iterator[list[Any]]:
         """What an optimiser computes with: see `weft.optim._blocks`."""
         return traced_blocks(self.recorder, parameter, state, scratch)
 
-    def _stepped(self, optimizer: Any) -> Stepped:
+    def stepped(self, optimizer: Any) -> Stepped:
         known = self.optimizers.get(id(optimizer))
         if known is None:
             known = self.optimizers[id(optimizer)] = Stepped(self, optimizer)
@@ -70,7 +76,7 @@ class Training(Counters):
     def zero_grad(self, optimizer: Any, set_to_none: bool) -> None:
         """`optimizer.zero_grad(set_to_none)`."""
         self.begin("zero_grad()")
-        self._stepped(optimizer)
+        self.stepped(optimizer)
         self.zero_all((one for group in optimizer.param_groups for one in group["params"]), set_to_none)
 
     def zero_all(self, parameters: Iterable[Tensor], set_to_none: bool) -> None:
@@ -86,14 +92,14 @@ class Training(Counters):
     def param_groups(self, optimizer: Any) -> Any:
         """`optimizer.param_groups`; None where it counts as it is at capture."""
         captured = self.recorder.keeps_raising and not self.recorder.untyped
-        return self._stepped(optimizer).param_groups() if captured else None
+        return self.stepped(optimizer).param_groups() if captured else None
 
     def of_schedule(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`schedule.step(*args)` and `schedule.get_last_lr()`: they run when the graph does."""
         schedule, recorder = method.__self__, self.recorder
         self.begin(f"a schedule's {method.__name__}()")
         node, optimizer = self.held(schedule, "schedule"), schedule.optimizer
-        stepped = self._stepped(optimizer)
+        stepped = self.stepped(optimizer)
         if method.__name__ == "get_last_lr":
             places = range(len(stepped.groups))
             return [Scalar(recorder, float, recorder.create(last_rate, (node, k), {}, float)) for k in places]
@@ -118,7 +124,7 @@ class Training(Counters):
     def check_read(self, owner: Any, name: str) -> None:
         """Refuse to read from a schedule or an optimiser what the step has changed: it is known when the graph runs."""
         stepped = self.optimizers.get(id(owner))
-        changed = stepped is not None and bool(stepped.states) and name == "state"
+        changed = stepped is not None and stepped.stepped and name == "state"
         if id(owner) in self.advanced:
             is_schedule = hasattr(type(owner), "__weft_effects__")
             changed = name not in ("step", "get_last_lr", "optimizer") if is_schedule else name == "state"
@@ -129,7 +135,7 @@ class Training(Counters):
     def set_mode(self, module: Any, mode: bool) -> bool:
         """`module.train(mode)`: when the graph runs; False where it is to happen at once."""
         recorder = self.recorder
-        if recorder.untyped or not recorder.keeps_raising or recorder.region is not recorder.root:
+        if recorder.untyped or not recorder.keeps_raising or recorder.region is not self.region:
             return False
         if recorder.reads._made(module):
             return False
@@ -147,17 +153,17 @@ class Training(Counters):
             path = name if name not in graph.constants else f"{name}{len(graph.constants)}"
             graph.constants[path] = value
             known = self.objects[id(value)] = graph.create_node("get_attr", path, (), {})
-        return known
+        return self.recorder.region.lift(known)
 
     def write(self, tensor: Tensor, value: Node) -> None:
         """Let a leaf hold another value, as an optimiser does."""
         buffer = self.recorder.constant(tensor).buffer
-        root = self.recorder.root
+        region = self.region
         if self.write_if is not True:
-            both = [self.recorder.wrap(node, buffer.spec, array=True) for node in (value, root.held[buffer])]
+            both = [self.recorder.wrap(node, buffer.spec, array=True) for node in (value, region.read(buffer))]
             value = self.recorder.call_op(TABLE["where"], (self.write_if, *both), {}).node
-        self.before[value] = root.held[buffer]
-        root.write(buffer, value)
+        self.before[value] = region.read(buffer)
+        region.write(buffer, value)
 
     # The end
 

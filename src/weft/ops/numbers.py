@@ -148,7 +148,7 @@ rint = unary(
 )
 fix = unary(
     "fix",
-    eval=np.fix,
+    eval=np.trunc,
     derivative=lambda y, x: 0,
     numpy=(np.fix,),
     domain=_REAL,

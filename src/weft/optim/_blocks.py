@@ -33,7 +33,7 @@ def blocks(parameter: Tensor, *state: Tensor, scratch: int = 0) -> Iterator[list
     in_place = array.flags.writeable and array.flags.c_contiguous
     target = array if in_place else np.array(array, order="C")
     gradient = np.asarray(parameter.grad.numpy(), target.dtype, order="C")  # type: ignore[union-attr]  # steps need one
-    arrays = [_flat(target), _flat(gradient), *(_flat(_ready(tensor, target.dtype)) for tensor in state)]
+    arrays = [reals(target), reals(gradient), *(reals(_ready(tensor, target.dtype)) for tensor in state)]
     size, length = arrays[0].size, max(1, BLOCK // arrays[0].itemsize)
     room = [np.empty(min(size, length), arrays[0].dtype) for _ in range(scratch)]
     if size <= length:
@@ -80,8 +80,9 @@ def begin(state: dict[str, Any], names: Iterable[str], parameter: Tensor) -> Non
             state[name] = zeros_like(parameter)
 
 
-def _flat(array: Array) -> Array:
-    flat = array.reshape(-1)
+def reals(array: Array) -> Array:
+    """The numbers of an array, one after another; a complex one is two."""
+    flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
 

@@ -1,18 +1,21 @@
 """A step length along a line that satisfies the strong Wolfe conditions (Nocedal and Wright, chapter 3).
 
 First the step grows until an interval must hold a good one; then the interval is narrowed. Both take the minimum of the
-cubic through two points and their slopes as the next guess.
+cubic through two points and their slopes as the next guess. It yields where it looks next, and is sent what is there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Found = TypeVar("Found")
+Looking = Generator[float, tuple[float, Array], Found]
+"""Yields step lengths, and is sent the loss and the gradient there."""
 
 ENOUGH = 1e-4  # of the decrease the slope at the start promises
 FLAT = 0.9  # of the slope at the start is small enough
@@ -28,29 +31,30 @@ class Point(NamedTuple):
     slope: float  # along the line
 
 
-Evaluate = Callable[[float], tuple[float, Array]]
-
-
-def strong_wolfe(evaluate: Evaluate, t: float, direction: Array, start: Point, tolerance: float) -> tuple[Point, int]:
-    """The point to go to, and how often the loss was evaluated. `tolerance` is the shortest interval worth halving."""
-    search = _Search(evaluate, direction, start)
-    low, high, found = search.bracket(t)
+def strong_wolfe(t: float, direction: Array, start: Point, tolerance: float) -> Looking[Point]:
+    """The point to go to. `tolerance` is the shortest interval worth halving."""
+    line = _Line(direction, start)
+    low, high, found = yield from line.bracket(t)
     if not found:
-        low = search.narrow(low, high, tolerance)
-    return low, search.evaluations
+        low = yield from line.narrow(low, high, tolerance)
+    return low
 
 
-class _Search:
-    def __init__(self, evaluate: Evaluate, direction: Array, start: Point) -> None:
-        self._evaluate = evaluate
+def look(t: float, direction: Array) -> Looking[Point]:
+    """The point at one step length."""
+    loss, gradient = yield t
+    return Point(t, loss, gradient, float(gradient @ direction))
+
+
+class _Line:
+    def __init__(self, direction: Array, start: Point) -> None:
         self._direction = direction
         self._start = start
-        self.evaluations = 0
         self._tries = 0
 
-    def bracket(self, t: float) -> tuple[Point, Point, bool]:
+    def bracket(self, t: float) -> Looking[tuple[Point, Point, bool]]:
         """Two points with a good step between them, the better one first; or a good one, twice, and True."""
-        before, here = self._start, self._at(t)
+        before, here = self._start, (yield from look(t, self._direction))
         while self._tries < TRIES:
             worse = self._tries > 1 and here.loss >= before.loss
             if self._too_high(here) or worse:
@@ -60,18 +64,18 @@ class _Search:
             if here.slope >= 0:
                 return _by_loss(before, here)
             t = cubic_minimum(before, here, here.t + 0.01 * (here.t - before.t), here.t * 10)
-            before, here = here, self._at(t)
+            before, here = here, (yield from look(t, self._direction))
             self._tries += 1
         return _by_loss(self._start, here)
 
-    def narrow(self, low: Point, high: Point, tolerance: float) -> Point:
+    def narrow(self, low: Point, high: Point, tolerance: float) -> Looking[Point]:
         """The best point of an interval, after narrowing it to a good step or as far as it can be."""
         reach = float(np.abs(self._direction).max())
         near_an_end = False
         while self._tries < TRIES and abs(high.t - low.t) * reach >= tolerance:
             left, right = sorted((low.t, high.t))
             t, near_an_end = _inside(cubic_minimum(low, high, left, right), left, right, near_an_end)
-            here = self._at(t)
+            here = yield from look(t, self._direction)
             self._tries += 1
             if self._too_high(here) or here.loss >= low.loss:
                 low, high, _ = _by_loss(low, here)
@@ -80,11 +84,6 @@ class _Search:
             else:
                 low, high = here, low if here.slope * (high.t - low.t) >= 0 else high
         return low
-
-    def _at(self, t: float) -> Point:
-        self.evaluations += 1
-        loss, gradient = self._evaluate(t)
-        return Point(t, loss, gradient, float(gradient @ self._direction))
 
     def _too_high(self, here: Point) -> bool:
         return here.loss > self._start.loss + ENOUGH * here.t * self._start.slope

@@ -27,9 +27,9 @@ def leaf_gradients(
     computed values whose gradients are asked for, too. With the gradients come, of leaves to which a gradient may or
     may not come, what tells whether one did, and the nodes that the walk went through.
     """
-    root = recorder.root
-    builder = Builder(root.graph, recorder.sizes, region=root)
-    nodes = [node for node in root.graph.nodes if node not in detached]
+    region = recorder.region
+    builder = Builder(region.graph, recorder.sizes, region=region)
+    nodes = [node for node in region.graph.nodes if node not in detached]
     active = activity(nodes, dict.fromkeys((*leaves, *wanted), True))
     if not all(any_active(active.get(result, False)) for result in results):
         return None

@@ -9,7 +9,9 @@ little crosses. Every plan that is considered is judged by the memory that both 
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,22 +73,23 @@ class _Stretch:
                 for each in node.all_input_nodes:
                     last[each] = number
         self.last = last
-        change = [0.0] * (len(self.nodes) + 2)
-        for node, end in last.items():
-            if node in self.at:
-                size = storage.bytes(node)
-                change[self.at[node] + 1] += size
-                change[end + 1] -= size
-        self.crossing = []
-        total = 0.0
-        for number in range(len(self.nodes)):
-            total += change[number]
-            self.crossing.append(total)
+        self.crossing = self._sums(storage.bytes)
+        # Several results of one call are kept one by one, so that no run ends between the call and them.
+        together = self._sums(lambda node: float(self.choice.cost(node) == float("inf")))
         self.places = [
             number
             for number, node in enumerate(self.nodes)
-            if node in forward and (self.anywhere or not self.choice.cheap[node])
+            if node in forward and not together[number] and (self.anywhere or not self.choice.cheap[node])
         ]
+
+    def _sums(self, of: Callable[[Node], float]) -> list[float]:
+        """At each place, the sum over all values that cross it."""
+        change = [0.0] * (len(self.nodes) + 2)
+        for node, end in self.last.items():
+            if node in self.at:
+                change[self.at[node] + 1] += of(node)
+                change[end + 1] -= of(node)
+        return list(itertools.accumulate(change[: len(self.nodes)]))
 
     def crossing_nodes(self, place: int) -> list[Node]:
         """The values that are made before a place and read after it by the function."""
