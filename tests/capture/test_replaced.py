@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -195,3 +196,18 @@ def test_a_change_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_default, "__defaults__", (4,))
     compiled(X)
     assert compiled.why_recompiled() == [".__defaults__ of by_default is another object"]
+
+
+def test_keywords_of_a_partial() -> None:
+    def scaled(x: Any, a: float = 1.0, b: float = 0.0) -> Any:
+        return (x * a + b).sum()
+
+    held = functools.partial(scaled, a=2.0)
+    inside = functools.partial(scaled, a=2.0)
+    x = np.ones(3)
+    programs = [weft.compile(held), weft.compile(lambda x: inside(x)), weft.grad(held), weft.grad(lambda x: inside(x))]
+    assert [np.sum(program(x)) for program in programs] == [6.0] * 4
+    for one in (held, inside):
+        one.keywords.update(a=3.0, b=1.0)
+    assert [np.sum(program(x)) for program in programs] == [12.0, 12.0, 9.0, 9.0]
+    assert programs[0](x, b=2.0) == 15.0

@@ -152,6 +152,8 @@ def test_refusals_say_what_and_where() -> None:
         (lambda x: np.subtract.reduce(x), r"numpy\.subtract\.reduce"),
         (powers_at, r"numpy\.power\.at"),
         (lambda x: special.j0(x).sum(), r"scipy\.special\.j0"),
+        (lambda x: np.pad(x, 2, mode="maximum").sum(), r"numpy\.pad"),
+        (lambda x: np.pad(x, 2, mode="reflect", reflect_type="odd").sum(), r"numpy\.pad"),
     ):
         with pytest.raises(NotDifferentiable, match=f"^{name} has no derivative rule") as caught:
             weft.grad(function)(X)

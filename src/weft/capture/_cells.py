@@ -13,6 +13,7 @@ from functools import cache
 from types import CellType, CodeType
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._region import Region
 from weft.capture._values import Undefined
 
 if TYPE_CHECKING:
@@ -59,6 +60,25 @@ def looks_after(function: Any, name: str) -> bool:
 def _assigned(code: CodeType) -> frozenset[str]:
     """The variables of functions around that code assigns."""
     return frozenset(one.argval for one in dis.get_instructions(code) if one.opname == "STORE_DEREF")
+
+
+def check_nonlocal(recorder: Recorder, name: str) -> None:
+    """Look after a variable of another function, assigned where a branch or loop decides on it.
+
+    Statements look after the variables that their own function has or assigns; expressions have no variables.
+    """
+    active = recorder.active
+    if not active or recorder.region is recorder.root:
+        return
+    depth = depth_of_definer(active, name)
+    region: Region | None = recorder.region
+    while region is not None and depth:
+        if region.depth >= depth and (region.in_expression or not looks_after(active[region.depth - 1], name)):
+            break
+        region = region.parent
+    if region is not None:
+        recorder.python_effects += 1
+        recorder.places.changed(cells_of(active[-1])[name], "cell_contents", name, depth)
 
 
 class Place:

@@ -189,8 +189,10 @@ class CompiledFunction:
         if (made.__kwdefaults__ or {}).keys() == (self._keywords or {}).keys():
             made.__kwdefaults__ = self._keywords  # the dict itself: what is put into it counts
         made.__name__, made.__qualname__ = self._plain.__name__, self._plain.__qualname__  # Python's errors say it
-        keywords = bound_keywords(self.__weft_original__)
-        return functools.partial(made, *self._held, **keywords) if self._held or keywords else made
+        held, original = self._held, self.__weft_original__
+        if isinstance(original, functools.partial):  # what is put into its keywords counts
+            return lambda *args, **keywords: made(*held, *args, **{**bound_keywords(original), **keywords})
+        return functools.partial(made, *held) if held else made
 
     def _miss(self, values: tuple[Any, ...]) -> Any:
         """Capture the call, keep the graph, and run it."""

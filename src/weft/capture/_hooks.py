@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
-from weft.capture._cells import in_expression
+from weft.capture._cells import check_nonlocal, in_expression
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items
 from weft.capture._lookups import merge, read_whole, whole
@@ -306,7 +306,7 @@ class Hooks(PlainHooks):
         if name in self.cells:
             self.recorder.training.set_variable(self.cells[name], name, value)
             return self.cells[name].cell_contents  # which stays, until the graph runs
-        self.recorder.check_nonlocal(name)
+        check_nonlocal(self.recorder, name)
         return self.assign(name, value)
 
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:

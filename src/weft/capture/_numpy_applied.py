@@ -45,14 +45,17 @@ def vectorized(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs:
 def _each(function: Any, x: Any) -> Any:
     if x.size == 0:
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-    return np.array([function(v.item()) for v in x.reshape(-1)]).reshape(x.shape)
+    first = function(x.reshape(-1)[0])  # which decides on the dtype, as NumPy has it
+    return np.array([function(v.item()) for v in x.reshape(-1)]).reshape(x.shape).astype(np.asarray(first).dtype)
 
 
 def _each_pair(function: Any, x: Any, y: Any) -> Any:
     x, y = np.broadcast_arrays(x, y)
     if x.size == 0:
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-    return np.array([function(v.item(), w.item()) for v, w in zip(x.ravel(), y.ravel(), strict=True)]).reshape(x.shape)
+    first = function(x.reshape(-1)[0], y.reshape(-1)[0])
+    made = np.array([function(v.item(), w.item()) for v, w in zip(x.ravel(), y.ravel(), strict=True)])
+    return made.reshape(x.shape).astype(np.asarray(first).dtype)
 
 
 @special(np.apply_along_axis)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import collections
 import dataclasses
+import functools
 import sys
 import types
 from collections.abc import Iterator
@@ -100,6 +101,11 @@ class OuterReads:
             self.attributes[id(function), "__kwdefaults__"] = (function, "__kwdefaults__", ("same", keywords))
             for name, value in keywords.items():
                 self.names.setdefault((id(keywords), name), (keywords, name, snapshot(value)))
+
+    def partial(self, function: functools.partial[Any]) -> None:
+        """A partial that is called: its keyword arguments may be others by the next call."""
+        if not self._made(function):
+            self._note(function, "keywords", function.keywords)
 
     def making(self, cls: type) -> None:
         """An object of a class is made: what makes it, and what Python calls of it by itself, is the class's."""

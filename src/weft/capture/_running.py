@@ -17,7 +17,6 @@ from weft import _where
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
 from weft._module import Module
 from weft.autograd import Tensor
-from weft.capture._cells import cells_of, depth_of_definer, looks_after
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
 from weft.capture._copying import COPYING
@@ -91,6 +90,7 @@ class Running(SizeNodes):
         if self._is_numpy(function):
             return self.run_numpy(function, args, kwargs)
         if isinstance(function, functools.partial):
+            self.reads.partial(function)
             return self.run(function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if function is print:
             return self.python.print(args, kwargs)
@@ -292,23 +292,6 @@ class Running(SizeNodes):
         return made
 
     # Objects of Python's
-
-    def check_nonlocal(self: Any, name: str) -> None:
-        """Look after a variable of another function, assigned where a branch or loop decides on it.
-
-        Statements look after the variables that their own function has or assigns; expressions have no variables.
-        """
-        if not self.active or self.region is self.root:
-            return
-        depth = depth_of_definer(self.active, name)
-        region: Region | None = self.region
-        while region is not None and depth:
-            if region.depth >= depth and (region.in_expression or not looks_after(self.active[region.depth - 1], name)):
-                break
-            region = region.parent
-        if region is not None:
-            self.python_effects += 1
-            self.places.changed(cells_of(self.active[-1])[name], "cell_contents", name, depth)
 
     def made(self: Any, value: Any) -> None:
         """Remember an object as made by the captured program, which may then change it."""

@@ -12,6 +12,7 @@ import numpy as np
 from weft.capture._numpy_writes import after, apply_at
 from weft.errors import NotDifferentiable
 from weft.graph import Node
+from weft.graph._arguments import map_arg
 from weft.ops import Op, Spec
 from weft.ops._op import TABLE, op_of
 from weft.ops._scipy import special_name, special_op
@@ -50,11 +51,25 @@ def op_call(node: Node) -> tuple[Op, tuple[Any, ...]] | None:
         op = _named(node.target)
         if op is None or (node.target is math.log and len(node.args) == 2):
             return None
+    elif not _takes(op, node):
+        return None
     arguments = op.bind(node.args, node.kwargs)
     if not op.composite and any(isinstance(argument, (list, tuple)) for argument in arguments):
         pairs = zip(arguments, op.takes_arrays, strict=True)
         arguments = tuple(np.asarray(a) if is_array and _is_plain_list(a) else a for a, is_array in pairs)
     return op, arguments
+
+
+def _takes(op: Op, node: Node) -> bool:
+    """Whether an op can do all that a function of NumPy's was asked to do, which is called as it is."""
+    target = node.target
+    if target is op or isinstance(target, np.ufunc) or not str(getattr(target, "__module__", "")).startswith("numpy"):
+        return True
+    try:
+        op.infer(*map_arg(op.bind(node.args, node.kwargs), lambda each: each.meta.get("type")))
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_plain_list(value: Any) -> bool:
@@ -100,8 +115,9 @@ def refuse_call(node: Node) -> NoReturn:
         "scipy.special" if special else "numpy" if isinstance(target, np.ufunc) else getattr(target, "__module__", None)
     )
     shown = (f"{module}.{name}" if module and module not in ("builtins", "_operator") else name) + method
+    known = node.target is target and op_of(target) is not None
     raise NotDifferentiable(
-        f"{shown} has no derivative rule",
+        f"{shown} has no derivative rule{' for these arguments' if known else ''}",
         where=where_of(node),
         help="use a function of NumPy's or weft's, or give it a rule with weft.custom_vjp",
     )
