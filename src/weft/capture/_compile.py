@@ -69,7 +69,8 @@ class Entry:
         if captured.recorder.custom and not ruled:
             import_module("weft.transform._custom_call").open_calls(captured.graph)
         self.guards = Guards(captured)
-        self.report = PassManager(restore=False).run(captured.graph)
+        self.report = PassManager(restore=False, lint=False).run(captured.graph)
+        self.graph.lint()
         call_numpy(self.graph, arrays)
         if ruled:
             import_module("weft.transform._custom_tape").rule_calls(self.graph)

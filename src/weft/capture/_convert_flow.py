@@ -117,23 +117,26 @@ class Flow:
         return bound
 
     def _after(self, node: Any, bound: set[str]) -> set[str] | None:
+        """What has a value after a statement; `bound`, what has one before, is changed."""
         facts: Facts = node.weft_facts
         if isinstance(node, ast.While):
-            bound = bound - self._deletes(node)  # its test runs after its body, too
-        self._missing(node, (facts.reads | facts.deletes) - (bound - self.scope.emptied))
+            bound -= self._deletes(node)  # its test runs after its body, too
+        self._missing(node, facts.reads | facts.deletes, bound)
         if isinstance(node, _ENDS):
             return None
         region = getattr(node, "weft_region", None)
         if isinstance(node, ast.If):
-            bound = bound | facts.kills
+            bound |= facts.kills
         if region is not None:
             self.scope.undefined.update(name for name in region.names if name not in bound and self._mine(name))
         if facts.deletes:
             self.scope.undefined |= facts.deletes & self.region_names
-            return bound - facts.deletes
+            bound -= facts.deletes
+            return bound
         if blocks(node):
             return self._compound(node, bound)
-        return bound | facts.kills
+        bound |= facts.kills
+        return bound
 
     def _mine(self, name: str) -> bool:
         return name in self.scope.stored and name not in self.scope.globals and name not in self.scope.nonlocals
@@ -155,10 +158,11 @@ class Flow:
 
     def _part(self, node: Any, bound: set[str]) -> None:
         """The types of a handler."""
-        self._missing(node, node.weft_facts.reads - (bound - self.scope.emptied))
+        self._missing(node, node.weft_facts.reads, bound)
 
-    def _missing(self, node: Any, names: set[str]) -> None:
-        names = {name for name in names if self._mine(name)}
+    def _missing(self, node: Any, read: set[str], bound: set[str]) -> None:
+        emptied = self.scope.emptied
+        names = {name for name in read if (name not in bound or name in emptied) and self._mine(name)}
         if names:
             node.weft_unbound = names
         if names and node.weft_facts.lazy:

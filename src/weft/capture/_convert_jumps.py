@@ -205,17 +205,18 @@ class Lowering:
         """The block, lowered; what follows a statement may have moved into it."""
         out: list[ast.stmt] = []
         for index, node in enumerate(statements):
+            jumping = isinstance(node, _JUMPS) and (self.returns or not isinstance(node, ast.Return))
+            if not jumping and not blocks(node):
+                out.append(node)
+                continue
             rest = statements[index + 1 :]
-            if isinstance(node, _JUMPS) and (self.returns or not isinstance(node, ast.Return)):
+            if jumping:
                 out.append(self._jump(node, loop))
                 self._drop(rest)
                 return out
             if isinstance(node, _LOOPS):
                 made, rest = self._loop(node, loop, rest)
                 return out + made + self.block(rest, loop)
-            if not blocks(node):
-                out.append(node)
-                continue
             kinds, done = jumps([node]), _completes(node)
             if isinstance(node, ast.If):
                 rest = self._if(node, loop, rest, bool(kinds))

@@ -211,6 +211,7 @@ class Retyped:
         self._builder = builder
         self.around = outer.around()
         self.atoms: dict[Any, Any] = {}
+        self.dims: dict[Any, Any] = {}  # by its key, what a size is now
         self.values: dict[Node, Any] = {}
         self.inside: dict[Node, Any] = {}  # what stands for nodes of bodies
 
@@ -260,6 +261,9 @@ class Retyped:
     def _dim(self, dim: Any, node: Node | None, axis: int) -> Any:
         if not isinstance(dim, Dim):
             return dim
+        known = self.dims.get(dim.key)
+        if known is not None:
+            return known
         if any(self._is_gone(atom) for atom in dim.atoms()):
             by = self.computed.get(dim.key)
             if isinstance(by, Node) and isinstance(self.known.get(by), Node):
@@ -270,7 +274,8 @@ class Retyped:
             if dim.atom is not None:
                 self.atoms[dim.atom] = fresh
             return fresh
-        return self._substituted(dim)
+        made = self.dims[dim.key] = self._substituted(dim)
+        return made
 
     def _value_of(self, dim: Dim, node: Node) -> Any:
         """A size that a copied node computes."""
