@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -235,3 +236,49 @@ def test_the_graph_is_one() -> None:
     assert "lr = weft._step.option(optimizer, 0, 'lr')" in code
     assert code.count("weft._step.put(") == 4
     assert "import weft" in code
+
+
+def by_item(net: Any, loss: Any) -> Any:
+    return loss * loss.item()
+
+
+def by_float(net: Any, loss: Any) -> Any:
+    return loss * float(loss)
+
+
+def by_asarray(net: Any, loss: Any) -> Any:
+    return loss * np.asarray(loss)
+
+
+def by_math(net: Any, loss: Any) -> Any:
+    return loss * math.exp(-loss.item())
+
+
+def by_branch(net: Any, loss: Any) -> Any:
+    weight = net[0].weight[0, 0]
+    return loss * (float(weight) if weight > 0 else weight.item() * 2)
+
+
+@pytest.mark.parametrize("scaled", [by_item, by_float, by_asarray, by_math, by_branch])
+def test_no_gradient_flows_through_numbers_taken_out_of_tensors(scaled: Any) -> None:
+    def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
+        opt.zero_grad()
+        loss = scaled(net, F.mse_loss(net(x), y))
+        loss.backward()
+        opt.step()
+        return loss
+
+    compare(stepping(body, optim.SGD, lr=0.1), exact=False)
+    compare(stepping(lambda net, opt, x, y: scaled(net, F.mse_loss(net(x), y)), optim.SGD, lr=0.1), exact=False)
+    gradients = []
+    for compiled in (False, True):
+        weft.manual_seed(0)
+        net = mlp()
+
+        def loss(x: Any, y: Any, net: Any = net) -> Any:
+            return scaled(net, F.mse_loss(net(x), y))
+
+        (weft.compile(loss) if compiled else loss)(*regression(0)).backward()
+        gradients.append([p.grad.numpy() for p in net.parameters()])
+    for a, b in zip(*gradients, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)

@@ -207,6 +207,11 @@ def updated(ufunc: Any, array: Any, other: Any) -> Any:
     return made
 
 
+def taken_out(value: Any) -> Any:
+    """What the array or number of a Tensor is to be made of: no gradient flows through it."""
+    return value.numpy() if getattr(type(value), "_is_tensor", False) else value
+
+
 def is_tensor(value: Any) -> bool:
     """Whether a value, or something a sequence holds, is a Tensor or stands for one."""
     if isinstance(value, (list, tuple)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._layouts import lies_in_order
+from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._numpy_special import _as_array, copied, count_of, laid_out
 from weft.capture._values import Array, Scalar
@@ -159,6 +160,7 @@ def _whole() -> Any:
 
 @method("item")
 def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
+    a = taken_out(a)
     if index:
         where = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
         if len(where) == 1 and isinstance(a, Array):

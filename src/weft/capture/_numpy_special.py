@@ -13,6 +13,7 @@ from weft.capture._iterables import Collected, Items
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import lies_in_order
 from weft.capture._lists import GrownList
+from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, is_traced
@@ -39,7 +40,7 @@ def _array(
     like: Any = None,
 ) -> Any:
     copies = getattr(copy, "name", None) != "IF_NEEDED" and bool(copy)
-    made = laid_out(recorder, _as_array(recorder, object, dtype, copy=copies), order, copy=copies)
+    made = laid_out(recorder, _as_array(recorder, taken_out(object), dtype, copy=copies), order, copy=copies)
     if isinstance(made, Opaque):
         return recorder.opaque(np.array, (made,), {"copy": False, "ndmin": ndmin}) if ndmin else made
     missing = ndmin - len(made.spec.shape)
@@ -89,7 +90,7 @@ def copied(recorder: Recorder, value: Any, dtype: Any = None) -> Any:
 
 @special(np.asarray, np.asanyarray)
 def _asarray(recorder: Recorder, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
-    return laid_out(recorder, _as_array(recorder, a, dtype, copy=bool(copy)), order, copy=bool(copy))
+    return laid_out(recorder, _as_array(recorder, taken_out(a), dtype, copy=bool(copy)), order, copy=bool(copy))
 
 
 @special(np.copy)

@@ -17,6 +17,7 @@ from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems
 from weft.capture._kinds import joined_kind
 from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
+from weft.capture._memory import taken_out
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
 from weft.capture._values import Array, Scalar, Traced, is_traced
@@ -127,6 +128,7 @@ class PythonCalls:
         return self.number(function, (items.handle, *more), joined_kind(kinds))
 
     def _math(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args = tuple(map(taken_out, args))
         kind: Any = complex if function.__module__ == "cmath" else float
         if function in _WHOLE:
             kind = int
@@ -274,7 +276,7 @@ def _conversion(kind: Any) -> Callable[..., Any]:
             return calls.recorder.decide(x)
         if isinstance(x, Scalar) and x.kind in (int, bool) and kind is bool and x.hint is not None:
             return operator.ne(x, 0) if x.kind is int else x
-        return calls.number(kind, (x, *rest), kind)
+        return calls.number(kind, (taken_out(x), *rest), kind)
 
     return handler
 
