@@ -187,7 +187,7 @@ def tell(
     found = [None if one is None or not is_there else _array(one) for one, is_there in there]
     given = map(_array, parameters)
     values = [one if one is asked else one.copy() for one, asked in zip(given, search.point, strict=True)]
-    going: bool = search.tell(float(loss), values, found)
+    going: bool = search.tell(float(_array(loss).item()), values, found)
     return going
 
 

@@ -150,7 +150,7 @@ def test_who_asks_for_the_type_settles_it(passes: list[int]) -> None:
     def program(a: Any) -> Any:
         s = 0.0
         for i in range(len(a)):
-            s += a[i] if isinstance(s, np.floating) else a[i] * 1
+            s += a[i] if isinstance(s, float) else a[i] * 1
         return s
 
     a = np.arange(1.0, 12.0)

@@ -282,3 +282,17 @@ def test_no_gradient_flows_through_numbers_taken_out_of_tensors(scaled: Any) -> 
         gradients.append([p.grad.numpy() for p in net.parameters()])
     for a, b in zip(*gradients, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_gradient_that_a_variable_holds_changes_with_the_parameter() -> None:
+    def body(net: Any, opt: Any, x: Any, y: Any) -> Any:
+        opt.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        held = net[0].weight.grad
+        before = held * 1
+        opt.zero_grad(set_to_none=False)
+        (F.mse_loss(net(x), y) * 2).backward()
+        opt.step()
+        return held.sum(), before.sum(), net[0].weight.grad is held
+
+    compare(stepping(body))

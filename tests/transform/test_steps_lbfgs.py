@@ -375,3 +375,83 @@ def test_a_step_under_a_condition_is_refused() -> None:
 
     with pytest.raises(weft.errors.CaptureError, match="an optimiser's step inside a captured branch"):
         sometimes(x, y)
+
+
+def one_element(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    def closure() -> Any:
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y).reshape((1,))
+        loss.backward()
+        return loss
+
+    return opt.step(closure)
+
+
+def recorded(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    losses, best = [], 1e9
+
+    def closure() -> Any:
+        nonlocal best
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        losses.append(loss.item())
+        if loss.item() < best:
+            best = loss.item()
+        return loss
+
+    return opt.step(closure), losses, best
+
+
+def detached_before(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    weight, offset = F.mse_loss(net(x), y).item(), F.mse_loss(net(x), y)
+
+    def closure() -> Any:
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y) * weight + offset.detach()
+        loss.backward()
+        return loss
+
+    return opt.step(closure)
+
+
+@pytest.mark.parametrize("program", [one_element, recorded, detached_before])
+def test_losses_that_closures_keep(program: Any) -> None:
+    compare(of(program), lambda k: regression(0), 5)
+
+
+def for_the_next_call(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    h = y[0] * 0
+
+    def closure() -> Any:
+        nonlocal h
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y) + (h * y[0]).sum()
+        loss.backward()
+        h = net[2].bias * 0.5
+        return loss
+
+    return opt.step(closure)
+
+
+def for_after_the_step(net: Any, opt: Any, x: Any, y: Any) -> Any:
+    h = y[0] * 0
+
+    def closure() -> Any:
+        nonlocal h
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        h = net[2].bias * 0.5
+        return loss
+
+    loss = opt.step(closure)
+    (h * y[0]).sum().backward()
+    return loss
+
+
+@pytest.mark.parametrize("program", [for_the_next_call, for_after_the_step])
+def test_derivatives_that_the_loop_would_lose_are_refused(program: Any) -> None:
+    _, _, step = of(program)()
+    with pytest.raises(weft.errors.CaptureError, match=r"h.*, which the closure computes from parameters"):
+        weft.compile(step)(*regression(0))

@@ -38,7 +38,7 @@ def test_a_closure_that_reads_what_was_computed_before() -> None:
 
         return opt.step(closure)
 
-    refused(stepping(body, optim.LBFGS), "which is computed from parameters before the step and read in its closure")
+    refused(stepping(body, optim.LBFGS), "penalty, which is computed from parameters before the step, and which")
 
 
 def test_a_backward_under_a_condition_is_refused() -> None:

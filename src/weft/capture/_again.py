@@ -16,6 +16,9 @@ class Remembered:
         self.place = place
         self.rebound: set[str] = set()  # variables that the loop makes other arrays of
         self.widened: dict[tuple[str, int], tuple[Any, Any]] = {}  # number in the loop → its type before, and inside
+        self.added: set[str] = set()  # items and attributes that are missing where the loop begins, and it adds
+        self.first_turn = False  # whether its first turn is written out, and the rest captured
+        self.flags = False  # whether it carries for each of those whether it is there
         self._inner: list[Remembered] = []
         self._met = 0
 

@@ -29,7 +29,7 @@ from weft.capture._raising import raises
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
 from weft.capture._unsettled import meeting
-from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
+from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
@@ -80,8 +80,10 @@ def _raised_by_weft(error: BaseException) -> bool:
 class Branch:
     """An `if` whose condition is traced: its two sides, one after the other."""
 
-    def __init__(self, recorder: Recorder, site: Site, test: Any, values: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Recorder, site: Site, test: Any, values: tuple[Any, ...], cells: Any = None) -> None:
+        """`cells` is a function that holds those of its variables that it shares with other functions."""
         self.recorder = recorder
+        self.cells = recorder.places.foresee(cells)
         self.site = site
         self.test = test
         self.start = values
@@ -90,12 +92,12 @@ class Branch:
         self.results: list[tuple[Any, ...]] = []
         self.again = False  # whether both sides are to be captured once more
         self.grown = recorder.lists.mark()
-        self.watched = Watched(recorder)
+        self.watched = Watched(recorder, self.cells)
 
     def __iter__(self) -> Iterator[Branch]:
         while True:
             self.regions, self.results, self.again = [], [], False
-            self.watched = Watched(self.recorder)
+            self.watched = Watched(self.recorder, self.cells)
             for taken in (True, False):
                 self.taken = taken
                 yield self
@@ -105,7 +107,9 @@ class Branch:
                 return
 
     def __enter__(self) -> Branch:
-        self.regions.append(self.recorder.enter())
+        region = self.recorder.enter()
+        region.own_cells = self.cells
+        self.regions.append(region)
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
@@ -277,7 +281,7 @@ class Join:
             return value
         flag = flags[0] if is_same(*flags) else self._slot("defined", Type(kind=bool), flags)
         if any(isinstance(side, MaybeUnbound) for side in (a, b)) or not any(
-            type(side) is Undefined for side in (a, b)
+            type(side) in (Undefined, Added) for side in (a, b)
         ):
             return self._built(lambda v, f: MaybeUnbound(name, v, f), value, flag)
         why = next((side.why for side in (a, b) if isinstance(side, PartlyDefined)), None)

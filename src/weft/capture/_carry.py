@@ -34,9 +34,10 @@ from weft.capture._merge import (
     visible_sizes,
 )
 from weft.capture._region import Buffer, Region
+from weft.capture._same_body import captured
 from weft.capture._sharing import may_be
 from weft.capture._unsettled import settle, unsettled
-from weft.capture._values import Array, MaybeUnbound, PartlyDefined, Undefined
+from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Undefined
 from weft.graph import Node
 from weft.pytree import LEAF
 
@@ -55,6 +56,7 @@ class Slot:
     symbol: Any = None
     source: Buffer | None = None
     final: Any = None
+    first: Type | None = None  # the type of what it starts from
 
 
 @dataclass
@@ -88,15 +90,30 @@ class Carry:
         self.lifted = len(self.around.lifted)
         self.remembered = remembered
         self.rebound = remembered.rebound
+        self.places: frozenset[str] = frozenset()  # variables that are items of dicts, or attributes
         self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
+        self.added: set[str] = set()  # items and attributes that this pass found missing, and added
+        self.without: Any = None  # what a pass captured that found them missing, and no mark in their place
+        self.asked = 0  # how many questions about types there were before this pass
+        self.answers: set[frozenset[Any]] = set()  # what each pass answered to those in the body
+        self.foresees = True  # whether types that were found in earlier captures are taken up
+        self.foreseen = False  # whether one was
+
+    @property
+    def first_differs(self) -> bool:
+        """Whether the first iteration is another than those after it: it adds things, or has numbers of other types."""
+        return bool(self.remembered.added) or len(self.answers) > 1
 
     def begin(self, region: Region) -> tuple[Any, ...]:
         """The variables as an iteration finds them, with a placeholder in the region for each that is carried."""
+        self.asked, self.added = len(self.recorder.asked), set()
         self.variables = [self._variable(name, value) for name, value in zip(self.site.names, self.start, strict=True)]
         found = []
         for variable in self.variables:
             if variable.late and variable.flag is None:
-                found.append(variable.start)
+                added = variable.name in self.places and variable.name in self.remembered.added
+                added = added and not self.remembered.flags
+                found.append(Added(variable.name, self.site.line) if added else variable.start)
                 continue
             leaves = [self._symbol(part, region) if isinstance(part, Slot) else part for part in variable.parts]
             value = variable.tree.unflatten(leaves)
@@ -130,7 +147,10 @@ class Carry:
         known = self.remembered.widened.get((name, k))
         if known is None or start is None or start.kind is None or not same_kind(start.kind, known[0].kind):
             return start
+        if not self.foresees:
+            return start
         found: Type = known[1]
+        self.foreseen = True
         return found
 
     def _unassigned(self, name: str, value: Undefined) -> Variable:
@@ -143,6 +163,8 @@ class Carry:
             flag = value.ran
         else:
             leaves = []
+        if isinstance(value, Added):
+            return Variable(name, value, late=True)
         if known is None:
             line = self.site.line
             why = f"{name} is read in the loop at line {line} before that iteration assigns it, and has no value before"
@@ -151,8 +173,8 @@ class Carry:
         made = Variable(name, start, tree, late=True, why=reason)
         for k, found in enumerate(types):
             if isinstance(found, Type):
-                found = self.types.get((name, k)) or found
-                slot = self._slot(name, leaves[k], found) if leaves else Slot(name, None, found)
+                first, found = found, self.types.get((name, k)) or found
+                slot = self._slot(name, leaves[k], found) if leaves else Slot(name, None, found, first=first)
                 made.parts.append(slot)
             else:
                 made.parts.append(found)
@@ -160,7 +182,8 @@ class Carry:
         return made
 
     def _slot(self, name: str, leaf: Any, type_: Type) -> Slot:
-        return Slot(name, leaf, type_, source=leaf.buffer if isinstance(leaf, Array) else None)
+        source = leaf.buffer if isinstance(leaf, Array) else None
+        return Slot(name, leaf, type_, source=source, first=type_in(self.recorder, leaf))
 
     def _symbol(self, slot: Slot, region: Region) -> Any:
         node = region.placeholder(shown(slot.name))
@@ -200,10 +223,50 @@ class Carry:
                 self._disagree(variable.name, variable.start, value)
             for k, (part, leaf) in enumerate(zip(variable.parts, leaves, strict=True)):
                 again = self._leaf(variable, k, part, leaf, slots) or again
+        self.answers.add(frozenset(self.recorder.asked[self.asked :]))
         if again:
             raise Again
+        self._check_answers(slots)
+        self._check_added(slots, body)
         self._check_memory(slots, region, body)
         return slots
+
+    def _check_added(self, slots: list[Slot], body: Region) -> None:
+        """Capture the body once more with marks where the first iteration finds nothing; it must come out the same."""
+        if not self.added or self.remembered.flags:
+            return
+        found = captured(body, [slot.final for slot in slots])
+        if not self.added <= self.remembered.added:
+            self.remembered.added |= self.added
+            self.without = found
+            raise Again
+        if self.without is not None and found != self.without:
+            name = min(self.added)
+            self.recorder.refuse(
+                f"what the loop at line {self.site.line} does depends on whether there is {name}, which it adds",
+                help="assign it before the loop too, such as None",
+            )
+
+    def _check_answers(self, slots: list[Slot]) -> None:
+        """Refuse a question about types that is answered otherwise once the loop has widened a number.
+
+        The passes over the body cover the types that its iterations meet: the first those before the loop.
+        """
+        widened = next((slot for slot in slots if _is_widened(slot)), None)
+        if widened is None or not any(self.answers):
+            return
+        if self.foreseen:
+            self.foresees = self.foreseen = False
+            self.types.clear()
+            self.answers.clear()
+            raise Again
+        if len(self.answers) > 1:
+            name = spoken(widened.name)
+            self.recorder.refuse(
+                f"the loop at line {self.site.line} asks for a type that depends on the iteration: {name} is "
+                f"{widened.first} before it, {widened.type} in it",
+                help=f"start with {name} of the type it has in the loop",
+            )
 
     def _other_list(self, variable: Variable, leaves: list[Any]) -> bool:
         """Whether a variable that was a list of the running graph has become something else."""
@@ -241,7 +304,7 @@ class Carry:
         if not settle(part.symbol, joined.kind):
             return False
         assert part.placeholder is not None
-        part.type = joined
+        part.type = part.first = joined
         part.placeholder.meta["type"] = joined.meta
         lifted, same = self.around.lifted, {part.placeholder}
         since = list(islice(reversed(lifted.items()), len(lifted) - self.lifted))
@@ -273,7 +336,13 @@ class Carry:
             return True
         if isinstance(value, Undefined):
             return False
+        if variable.name in self.places:
+            self.added.add(variable.name)
         leaves, variable.tree = pytree.flatten(value)
+        if variable.name in self.places and self.remembered.flags:
+            types = [type_in(self.recorder, leaf) or leaf for leaf in leaves]
+            self.maybe[variable.name] = (variable.tree, types, None)
+            return True
         variable.parts = []
         for leaf in leaves:
             found = type_in(self.recorder, leaf)
@@ -360,7 +429,7 @@ class Carry:
     def _result(self, variable: Variable, values: dict[int, Any], ran: Any) -> Any:
         name = variable.name
         if variable.tree is None:
-            return Undefined(name) if variable.late else variable.start
+            return Undefined(name) if variable.late and not isinstance(variable.start, Added) else variable.start
         leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
         value = variable.tree.unflatten(leaves)
         if variable.flag is not None:
@@ -373,3 +442,11 @@ class Carry:
         if variable.late and ran is not True and not name.startswith("_weft"):
             return MaybeUnbound(name, value, ran)
         return value
+
+
+def _is_widened(slot: Slot) -> bool:
+    """Whether a number is carried as another kind of number than it starts as."""
+    first = slot.first
+    if first is None or first.kind is None:
+        return False
+    return slot.type.kind is None or not same_kind(first.kind, slot.type.kind)

@@ -6,11 +6,9 @@ out while the program is captured: the first change of a new one starts the bran
 
 from __future__ import annotations
 
-import dis
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from types import CellType, CodeType
+from collections import Counter
+from contextlib import suppress
+from types import CellType
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._region import Region
@@ -24,76 +22,20 @@ class Restart(BaseException):
     """A place has turned out to be changed: what is being captured starts over."""
 
 
-@contextmanager
-def in_expression(recorder: Recorder) -> Iterator[None]:
-    """While one side of an expression is captured, which has no variables that it could leave as another side does."""
-    recorder.expressions += 1
-    try:
-        yield
-    finally:
-        recorder.expressions -= 1
-
-
-def cells_of(function: Any) -> dict[str, CellType]:
-    """The variables of functions around that a function uses."""
-    return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-
-
-def depth_of_definer(active: list[Any], name: str) -> int:
-    """How deep among the functions that are running the one is whose variable the last of them assigns; 0 if over."""
-    function = active[-1]
-    for depth in range(len(active) - 1, 0, -1):
-        outer = active[depth - 1]
-        if outer.__qualname__ == function.__qualname__.rpartition(".<locals>.")[0]:
-            if name in outer.__code__.co_cellvars:
-                return depth
-            function = outer
-    return 0
-
-
-def looks_after(function: Any, name: str) -> bool:
-    """Whether the branches and loops of a function treat a variable as their own."""
-    return name in function.__code__.co_cellvars or name in _assigned(function.__code__)
-
-
-@cache
-def _assigned(code: CodeType) -> frozenset[str]:
-    """The variables of functions around that code assigns."""
-    return frozenset(one.argval for one in dis.get_instructions(code) if one.opname == "STORE_DEREF")
-
-
-def check_nonlocal(recorder: Recorder, name: str) -> None:
-    """Look after a variable of another function, assigned where a branch or loop decides on it.
-
-    Statements look after the variables that their own function has or assigns; expressions have no variables.
-    """
-    active = recorder.active
-    if not active or recorder.region is recorder.root:
-        return
-    depth = depth_of_definer(active, name)
-    region: Region | None = recorder.region
-    while region is not None and depth:
-        if region.depth >= depth and (region.in_expression or not looks_after(active[region.depth - 1], name)):
-            break
-        region = region.parent
-    if region is not None:
-        recorder.python_effects += 1
-        recorder.places.changed(cells_of(active[-1])[name], "cell_contents", name, depth)
-
-
 class Place:
     """An attribute, an item of a dict, or the variable of a closure.
 
-    `depth` tells how deep among the functions that are running the one is whose variable it is, 0 where none is. When
-    statements of functions around that began, it did not exist.
+    `home` is the region in which the object or the variable was made, None where that was before the capture.
     """
 
-    def __init__(self, holder: Any, key: Any, label: str, depth: int) -> None:
+    def __init__(self, holder: Any, key: Any, label: str, home: Region | None) -> None:
         self.holder = holder
         self.key = key
         self.label = label
-        self.depth = depth
+        self.home = home
         self.original = self.get()
+        own = getattr(holder, "__dict__", None)
+        self.inherited = own is not None and key not in own and type(self.original) is not Undefined
 
     def get(self) -> Any:
         """What it holds now."""
@@ -104,17 +46,22 @@ class Place:
         except (AttributeError, KeyError, ValueError):
             return Undefined(self.label)
 
+    @staticmethod
+    def put(cell: CellType, value: Any) -> None:
+        """Let a variable hold another value, or none."""
+        cell.cell_contents = value
+
     def set(self, value: Any) -> None:
         """Let it hold another value; none, where it is a value that is none."""
         if isinstance(self.holder, CellType):
-            self.holder.cell_contents = value
+            self.put(self.holder, value)
         elif type(self.holder) is dict:
             if type(value) is Undefined:
                 self.holder.pop(self.key, None)
             else:
                 self.holder[self.key] = value
-        elif type(value) is Undefined:
-            if self.key in vars(self.holder):
+        elif type(value) is Undefined or (self.inherited and value is self.original):
+            with suppress(AttributeError):  # it has none of its own
                 delattr(self.holder, self.key)
         else:
             setattr(self.holder, self.key, value)
@@ -126,6 +73,8 @@ class Places:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.known: dict[tuple[int, Any], Place] = {}
+        self.homes: dict[int, tuple[CellType, Region]] = {}  # by id, variables of the program's functions
+        self.log: list[tuple[CellType, Any]] = []  # variables of functions around, assigned; what they held before
 
     def __len__(self) -> int:
         return len(self.known)
@@ -133,11 +82,51 @@ class Places:
     def all(self) -> list[Place]:
         return list(self.known.values())
 
-    def changed(self, holder: Any, key: Any, label: str, depth: int = 0) -> None:
+    def changed(self, holder: Any, key: Any, label: str, home: Region | None) -> None:
         """A place is about to be changed where a traced value decides on it."""
         if (id(holder), key) not in self.known:
-            self.known[id(holder), key] = Place(holder, key, label, depth)
+            self.known[id(holder), key] = Place(holder, key, label, home)
             raise Restart
+
+    # Variables of functions around
+
+    def makes(self, cells: tuple[CellType, ...]) -> None:
+        """A function begins whose variables functions inside of it assign."""
+        for cell in cells:
+            self.homes[id(cell)] = (cell, self.recorder.region)
+
+    def assigned(self, cell: CellType, name: str) -> None:
+        """Look after a variable of a function around that is about to be assigned."""
+        self._check(cell, name)
+        try:
+            self.log.append((cell, cell.cell_contents))
+        except ValueError:
+            self.log.append((cell, Undefined(name)))
+
+    def foresee(self, cells: Any) -> frozenset[int]:
+        """Of a branch or loop that begins, the ids of the variables it looks after, which `cells` could read."""
+        if cells is None:
+            return frozenset()
+        for name, cell in zip(cells.__code__.co_freevars, cells.__closure__, strict=True):
+            self._check(cell, name)
+        return frozenset(map(id, cells.__closure__))
+
+    def _check(self, cell: CellType, name: str) -> None:
+        """See to it that every branch and loop around, inside of which the variable was not made, looks after it."""
+        _, home = self.homes.get(id(cell), (None, None))
+        region: Region | None = self.recorder.region
+        while region is not None and region is not home and region is not self.recorder.root:
+            if not region.virtual and id(cell) not in region.own_cells:
+                if (id(cell), "cell_contents") not in self.known:
+                    self.recorder.python_effects += 1
+                self.changed(cell, "cell_contents", name, home)
+            region = region.parent
+
+    def undo(self, mark: int) -> None:
+        """Take back all assignments but the first ones."""
+        for cell, value in reversed(self.log[mark:]):
+            Place.put(cell, value)
+        del self.log[mark:]
 
     def go_back(self, count: int) -> None:
         """Give the places found since there were so many of them what they held."""
@@ -148,18 +137,29 @@ class Places:
 class Watched:
     """The places that a branch or loop has to look after, and what they held where it began."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.places = recorder.places
-        self.depth, self.in_expression = len(recorder.active), recorder.expressions > 0
+    def __init__(self, recorder: Recorder, own: frozenset[int] = frozenset()) -> None:
+        """`own` are the ids of variables that the branch or loop looks after itself."""
+        self.places, self.region, self.cells = recorder.places, recorder.region, own
         known = recorder.places.all()
         self.count = len(known)
-        self.function = recorder.active[-1] if recorder.active else None
         self.own = [place for place in known if self._matters(place)]
         self.start = tuple(place.get() for place in self.own)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(place.label for place in self.own)
+        """What they are called: the same key of a second dict is another place."""
+        count: Counter[str] = Counter()
+        found = []
+        for place in self.own:
+            count[place.label] += 1
+            found.append(place.label if count[place.label] == 1 else f"{place.label} #{count[place.label]}")
+        return tuple(found)
+
+    @property
+    def named_places(self) -> frozenset[str]:
+        """The names of those that are items of dicts or attributes, and so can be asked for."""
+        pairs = zip(self.names, self.own, strict=True)
+        return frozenset(name for name, place in pairs if not isinstance(place.holder, CellType))
 
     @property
     def outdated(self) -> bool:
@@ -168,12 +168,7 @@ class Watched:
 
     def _matters(self, place: Place) -> bool:
         """Whether it is no variable that the branch or loop looks after anyway, nor one made in it."""
-        if place.depth == 0 or self.function is None:
-            return True
-        if self.in_expression:
-            return place.depth <= self.depth
-        own = cells_of(self.function).get(place.label) is place.holder and looks_after(self.function, place.label)
-        return place.depth < self.depth and not own
+        return id(place.holder) not in self.cells and (place.home is None or place.home.contains(self.region))
 
     def read(self) -> tuple[Any, ...]:
         return tuple(place.get() for place in self.own)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import pytree
-from weft.capture._cells import Restart, Watched, in_expression
+from weft.capture._cells import Restart, Watched
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._memory import is_tensor
@@ -36,9 +36,18 @@ def collect(
     known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
     items = items_of(recorder, iterable) if known else None
     if items is not None and items.traced and recorder.branches and (recorder.untyped or kind not in _BY_HASH):
+        effects = recorder.python_effects, len(recorder.places.log)
         collected = _stacked(recorder, items, element, condition)
+        if kind == "generator" and effects != (recorder.python_effects, len(recorder.places.log)):
+            recorder.refuse(
+                "a generator expression over a traced number of elements, which changes variables or objects: "
+                "only running tells how many of them are taken",
+                help="take all of them: [... for ...]",
+            )
         items.ended(False)
         return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
+    if kind == "generator":
+        return _lazily(recorder, iterable if items is None else items, element, condition)
     found: list[Any] = []
     recorder.made(found)
     for item in map(recorder.met, iterable if items is None else items):
@@ -51,9 +60,17 @@ def collect(
         elif kept:
             found.append(element(item))
     recorder.reads.made(tuple(found))
-    if kind in _BY_HASH:
-        return _by_hash(recorder, kind, found)
-    return iter(found) if kind == "generator" else found
+    return _by_hash(recorder, kind, found) if kind in _BY_HASH else found
+
+
+def _lazily(recorder: Recorder, items: Any, element: Callable[[Any], Any], condition: Any) -> Iterator[Any]:
+    """A generator expression: each element where it is asked for."""
+    for item in map(recorder.met, items):
+        kept = True if condition is None else condition(item)
+        if recorder.decide(kept) if isinstance(kept, Traced) else kept:
+            value = element(item)
+            recorder.reads.made((value,))
+            yield value
 
 
 _BY_HASH: dict[str, Any] = {"dict": dict, "set": set}
@@ -95,13 +112,11 @@ def _stacked(
 def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any], Any, list[Any]]:
     """What `compute(k)` gives, its structure and types, found by capturing it and taking it back."""
     while True:
-        with in_expression(recorder):
-            watched, grown, region = Watched(recorder), recorder.lists.mark(), recorder.enter()
+        watched, grown, region = Watched(recorder), recorder.lists.mark(), recorder.enter()
         try:
             node = region.placeholder("k")
             node.meta["type"] = int
-            with in_expression(recorder):
-                leaves, tree = pytree.flatten(compute(Scalar(recorder, int, node)))
+            leaves, tree = pytree.flatten(compute(Scalar(recorder, int, node)))
             return leaves, tree, [type_of(leaf) for leaf in leaves]
         except Restart:
             continue

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from weft.capture._convert_build import LOAD, STORE, attribute, constant, function, hook, load, put
+from weft.capture._convert_build import LOAD, STORE, attribute, constant, function, hook, load, put, variables
 from weft.capture._convert_compile import mangled
 from weft.capture._convert_match import MatchTest
 from weft.capture._convert_scope import NATIVE_CALLS, Scope, is_builtin
@@ -241,8 +241,18 @@ class Expressions:
     def _walrus(self, node: ast.NamedExpr) -> ast.expr:
         value = self.expr(node.value)
         name = self.mangled(node.target.id)
-        node.value = value if name in self.function.globals else hook(node, "assign", constant(node, name), value)
+        node.value = value if name in self.function.globals else self.assigned(node, name, value)
         return node
+
+    def assigned(self, at: Any, name: str, value: ast.expr) -> ast.expr:
+        """What a variable of the function, or of one around it, is to hold."""
+        if name in self.function.nonlocals:
+            return hook(at, "assign_nonlocal", constant(at, name), value, self.cells(at, [name]))
+        return hook(at, "assign", constant(at, name), value)
+
+    def cells(self, at: Any, names: list[str]) -> ast.Lambda:
+        """A function that holds the cells of variables, which it could read."""
+        return function(at, variables(at, tuple(names), LOAD))
 
     def _lambda(self, node: ast.Lambda) -> ast.expr:
         raise NotImplementedError

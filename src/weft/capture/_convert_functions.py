@@ -76,7 +76,16 @@ class Functions(Statements):
             # Never run, and not even compiled; it tells Python whose variables these are.
             names: Statement = [store(node, name, constant(node, None)) for name in owned]
             head.append(put(ast.If(constant(node, False), names, []), node))
-        return [*head, *(self.undefined(_header(node), name) for name in unset), *made]
+        head += [self.undefined(_header(node), name) for name in unset]
+        if scope.rewritten:
+            place = _header(node)
+            head.append(statement(hook(place, "makes", self.cells(place, sorted(scope.rewritten)))))
+        return [*head, *made]
+
+    def _own_cells(self, at: Any, names: tuple[str, ...]) -> list[ast.expr]:
+        """What tells a branch or loop which of its variables other functions use, too."""
+        shared = [name for name in names if name in self.function.nonlocals or name in self.function.rewritten]
+        return [self.cells(at, shared)] if shared else []
 
     def convert(self, node: Any) -> Statement:
         """One converted statement; deep inside others, as a function of its own."""
@@ -116,7 +125,7 @@ class Functions(Statements):
         region: Region = node.weft_region
         handle, at = self.temporary(), node.test
         values = variables(at, region.names, LOAD)
-        sides = hook(at, "if_", site, test, values)
+        sides = hook(at, "if_", site, test, values, *self._own_cells(at, region.names))
         body, orelse = self.block(node.body), self.block(node.orelse) if node.orelse else []
         taken = put(ast.Attribute(load(at, handle), "taken", LOAD), at)
         inner = _with(at, handle, [put(ast.If(taken, body, orelse), at)])
@@ -148,7 +157,7 @@ class Functions(Statements):
     def _loop(self, node: Any, handle: str, loop: ast.Call, inner: ast.With) -> Statement:
         names, flag, at = node.weft_region.names, node.weft_loop.exit, inner
         values = variables(at, names, LOAD)
-        loop.args.append(values)
+        loop.args += [values, *self._own_cells(at, names)]
         stop = constant(at, False) if flag is None else load(at, flag)
         leave = statement(method(at, handle, "leave", values, stop))
         enter = _stored(at, names, method(at, handle, "enter"))

@@ -107,9 +107,7 @@ class Statements(Expressions):
             name = self.mangled(target.id)
             if name in self.function.globals:
                 return [statement(hook(target, "set_global", constant(target, name), value))]
-            how = "assign_nonlocal" if name in self.function.nonlocals else "assign"
-            made = hook(value, how, constant(target, name), value)
-            return [put(ast.Assign([target], made), target)]
+            return [put(ast.Assign([target], self.assigned(value, name, value)), target)]
         if isinstance(target, _SEQUENCES):
             return self._unpack(target, value)
         if isinstance(target, ast.Starred):
@@ -159,9 +157,8 @@ class Statements(Expressions):
             made = hook(node, "update", constant(target, name), current, sign, self.expr(node.value))
             if name in self.function.globals:
                 return [statement(hook(node, "set_global", constant(target, name), made))]
-            if name in self.function.nonlocals:
-                made = hook(node, "assign_nonlocal", constant(target, name), made)
-            return [put(ast.Assign([target], made), node)]
+            value = self.assigned(node, name, made) if name in self.function.nonlocals else made
+            return [put(ast.Assign([target], value), node)]
         item = isinstance(target, ast.Subscript)
         if node.weft_native:
             return self._update_in_steps(node, sign)
@@ -261,7 +258,8 @@ class Statements(Expressions):
     def _entered(self, item: ast.withitem) -> Statement:
         """What stores the value of an entered context, where its target is more than a name."""
         target = item.optional_vars
-        if target is None or (isinstance(target, ast.Name) and self.mangled(target.id) not in self.function.globals):
+        elsewhere = self.function.globals | self.function.nonlocals
+        if target is None or (isinstance(target, ast.Name) and self.mangled(target.id) not in elsewhere):
             return []
         name = self.temporary()
         item.optional_vars = put(ast.Name(name, STORE), target)

@@ -15,17 +15,17 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
-from weft.capture._cells import check_nonlocal, in_expression
 from weft.capture._convert_site import Site
 from weft.capture._iterables import Items
-from weft.capture._lookups import merge, read_whole, whole
+from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
+from weft.capture._missing import bound, own_attributes, question, whole
 from weft.capture._opaque import Opaque
 from weft.capture._ordering import ordered
 from weft.capture._outside import OTHER_CONTAINERS, changes
 from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
-from weft.capture._python_calls import attribute, python_class
+from weft.capture._python_calls import asked, asked_of, attribute, python_class
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced
 from weft.graph._control import check
 
@@ -53,7 +53,7 @@ class Hooks(PlainHooks):
 
     # Control flow
 
-    def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Iterable[Any]:
+    def if_(self, site: int, test: Any, values: tuple[Any, ...], cells: Any = None) -> Iterable[Any]:
         test = self._tested(test)
         if not isinstance(test, Traced):
             return _SIDES[bool(test)]
@@ -61,13 +61,13 @@ class Hooks(PlainHooks):
         if recorder.goes_by(test) or not recorder.branches:
             return _SIDES[recorder.decide(test)]
         self._no_yield(place)
-        return self.branch_class(recorder, place, recorder.truth(test), values)
+        return self.branch_class(recorder, place, recorder.truth(test), values, cells)
 
-    def while_(self, site: int, values: tuple[Any, ...]) -> Any:
-        return WhileLoop(self.recorder, self.sites[site], values)
+    def while_(self, site: int, values: tuple[Any, ...], cells: Any = None) -> Any:
+        return WhileLoop(self.recorder, self.sites[site], values, cells)
 
-    def for_(self, site: int, iterable: Any, values: tuple[Any, ...]) -> Any:
-        return ForLoop(self.recorder, self.sites[site], whole(self.recorder, iterable), values)
+    def for_(self, site: int, iterable: Any, values: tuple[Any, ...], cells: Any = None) -> Any:
+        return ForLoop(self.recorder, self.sites[site], whole(self.recorder, iterable), values, cells)
 
     def _no_yield(self, site: Site) -> None:
         if site.has_yield:
@@ -98,11 +98,10 @@ class Hooks(PlainHooks):
             return body() if recorder.decide(test) else orelse()
         value: Any = Undefined("_weft_value")
         place = replace(self.sites[site], names=("_weft_value",), live=frozenset({"_weft_value"}))
-        with in_expression(recorder):
-            for side in self.branch_class(recorder, place, recorder.truth(test), (value,)):
-                with side:
-                    value = body() if side.taken else orelse()
-                (value,) = side.leave((value,))
+        for side in self.branch_class(recorder, place, recorder.truth(test), (value,)):
+            with side:
+                value = body() if side.taken else orelse()
+            (value,) = side.leave((value,))
         return value
 
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
@@ -123,6 +122,7 @@ class Hooks(PlainHooks):
                     "a list that changes under a traced condition, as an operand of `or`",
                     help="test its length: len(items) > 0 or ...",
                 )
+            whole(self.recorder, value)
             if isinstance(value, Traced):
                 following = lambda: self.or_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
                 return self._short(site, value, following, keep=True)
@@ -187,7 +187,7 @@ class Hooks(PlainHooks):
                 f"a {pattern} pattern on a value of which the type or the length is known only when the graph runs",
                 help="take its parts first, as in `a, b = value`, and write the cases as `if` and `elif`",
             )
-        return python_class(value) if isinstance(value, Traced) else type(value)
+        return asked(value, python_class(value)) if isinstance(value, Traced) else type(value)
 
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         (op, operand), *others = rest
@@ -264,28 +264,11 @@ class Hooks(PlainHooks):
         if not isinstance(value, Undefined):
             return value
         if isinstance(value, MaybeUnbound):
-            return self._check_bound(value)
+            return bound(self.recorder, value)
         if value.why is None and free:
             what = f"cannot access free variable '{value.name}' where it is not associated with a value in"
             raise NameError(f"{what} enclosing scope", name=value.name)
         return self.recorder.undefined(value)
-
-    def _check_bound(self, value: MaybeUnbound) -> Any:
-        """A variable that a loop assigns: where the loop never ran, reading it raises as in Python."""
-        text = f"cannot access local variable '{value.name}' where it is not associated with a value"
-        recorder = self.recorder
-        if not isinstance(value.ran, Traced):
-            if not value.ran:
-                raise UnboundLocalError(text, name=value.name)
-            return value.value
-        site = Site("if", "", 0, 0, 0, 0, "")
-        for side in Branch(recorder, site, recorder.truth(value.ran), ()):
-            with side:
-                if not side.taken:
-                    end_path(recorder, UnboundLocalError(text))
-                    raise PathEnded
-            side.leave(())
-        return value.value
 
     def outer(self, name: str, value: Any) -> Any:
         return self.recorder.outer_value(self.cells.get(name, self.globals), name, value)
@@ -302,12 +285,15 @@ class Hooks(PlainHooks):
             self.recorder.reads.made(value)
         return value
 
-    def assign_nonlocal(self, name: str, value: Any) -> Any:
+    def assign_nonlocal(self, name: str, value: Any, cell: Any) -> Any:
         if name in self.cells:
             self.recorder.training.set_variable(self.cells[name], name, value)
             return self.cells[name].cell_contents  # which stays, until the graph runs
-        check_nonlocal(self.recorder, name)
+        self.recorder.places.assigned(cell.__closure__[0], name)
         return self.assign(name, value)
+
+    def makes(self, cells: Any) -> None:
+        self.recorder.places.makes(cells.__closure__)
 
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         if isinstance(value, (np.ndarray, Tensor)):
@@ -323,7 +309,9 @@ class Hooks(PlainHooks):
     def attr(self, value: Any, name: str) -> Any:
         if isinstance(value, Traced):
             return attribute(value, name)
-        return self.recorder.attribute(value, name)
+        if name == "__dict__":
+            own_attributes(self.recorder, value)
+        return self.read(self.recorder.attribute(value, name))
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
         if isinstance(target, Opaque):
@@ -360,7 +348,7 @@ class Hooks(PlainHooks):
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
             plain: Any = value
-            return self.recorder.met(plain[key]) if grid is None else grid
+            return self.read(self.recorder.met(plain[key])) if grid is None else grid
         return self.recorder.run_getitem(value, key)
 
     def setitem(self, target: Any, key: Any, value: Any) -> None:
@@ -468,7 +456,9 @@ class Hooks(PlainHooks):
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         owner: Any = getattr(function, "__self__", None)
         changing = _CHANGING.get(type(owner))
-        read_whole(self.recorder, function, owner, args)
+        answer = question(self.recorder, function, owner, args)
+        if answer is not None:
+            return answer[0]
         self.recorder.reads.made((*args, *kwargs.values()))
         if changing is not None and function.__name__ in changing:
             grown = self._grown(owner)
@@ -483,7 +473,7 @@ class Hooks(PlainHooks):
             self._change(owner, f".{function.__name__}()")
         elif changing is not None and self.recorder.lists.get(owner) is not None:
             return getattr(self.recorder.lists.get(owner), function.__name__)(*args, **kwargs)
-        return self.recorder.run(function, args, kwargs)
+        return asked_of(self.recorder, self.recorder.run(function, args, kwargs), args)
 
 
 def _is_truth(value: Any) -> bool:

@@ -115,6 +115,31 @@ def _whole(recorder: Recorder, bound: Any) -> Any:
     return bound if isinstance(bound, (Scalar, Opaque)) else operator.index(bound)
 
 
+class RestItems(Items):
+    """The items of something after its first."""
+
+    def __init__(self, items: Items) -> None:
+        super().__init__(items.recorder)
+        self.items = items
+
+    @property
+    def length(self) -> Any:
+        return self.items.length - 1
+
+    def item(self, k: Any) -> Any:
+        return self.items.item(k + 1)
+
+    def ended(self, stopped: Any) -> None:
+        self.items.ended(stopped)
+
+
+def after_first(items: Items) -> Items:
+    """What is left to loop over once the first item has been taken."""
+    if isinstance(items, RangeItems):
+        return RangeItems(items.recorder, items.start + items.step, items.stop, items.step)
+    return RestItems(items)
+
+
 class ArrayItems(Items):
     """The rows of an array."""
 

@@ -7,11 +7,12 @@ call decides under a guard; what is of unknown type is looked up when the graph 
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from weft.capture._chosen import chosen
 from weft.capture._iterables import Items
 from weft.capture._lists import GrownList
+from weft.capture._missing import is_there, whole
 from weft.capture._opaque import is_opaque
 from weft.capture._plain import COMPARISONS
 from weft.capture._values import Scalar, Traced, Undefined, is_traced
@@ -23,11 +24,6 @@ _BY_HASH: dict[Any, frozenset[str]] = {
     dict: frozenset({"get", "pop", "setdefault"}),
     set: frozenset({"add", "discard", "remove"}),
 }
-_READING = (
-    *(len, bool, list, tuple, dict, set, frozenset, iter, reversed, sorted, enumerate, zip, map, filter),
-    *(any, all, sum, max, min, repr, str, print),
-)
-_ALL_KEYS = frozenset({"keys", "values", "items", "copy"})
 
 
 def get(mapping: Any, key: Any, default: Any = None) -> Any:
@@ -69,7 +65,7 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
 
 def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any:
     """A comparison of tuples or lists: by Python when the graph runs, where they hold something traced."""
-    both = recorder.lists.of((left, right))
+    both = recorder.lists.of((whole(recorder, left), whole(recorder, right)))
     plain = type(left) is type(right) and type(left) in (tuple, list)
     if not plain or not (is_traced((left, right)) or any(isinstance(each, GrownList) for each in both)):
         return COMPARISONS[op](left, right)
@@ -96,44 +92,10 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
     return made
 
 
-def whole(recorder: Recorder, value: Any) -> Any:
-    """A value all of which is read: refused of a dict with a key that only one side of a branch has brought."""
-    if type(value) is dict:
-        for key, part in value.items():
-            if isinstance(part, Undefined):
-                _maybe_there(recorder, f"a dict has the key {key!r}")
-    return value
-
-
-def read_whole(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...]) -> None:
-    """Look at what a call reads whole: `len(d)`, `d.items()`; and at `hasattr(object, name)`."""
-    if function is next and args and recorder._made_outside(args[0]):
-        recorder.refuse(
-            "an iterator made outside a branch or loop is advanced inside it (next())",
-            help="count in a variable, and take the elements of a list or an array by it",
-        )
-    if function is hasattr and len(args) == 2:
-        owner, name = args
-        if isinstance(getattr(owner, "__dict__", {}).get(name), Undefined):
-            _maybe_there(recorder, f"an object has .{name}")
-    elif type(owner) is dict and function.__name__ in _ALL_KEYS:
-        whole(recorder, owner)
-    elif any(type(each) is dict for each in args) and any(function is each for each in _READING):
-        for each in args:
-            whole(recorder, each)
-
-
-def _maybe_there(recorder: Recorder, what: str) -> NoReturn:
-    recorder.refuse(
-        f"whether {what} is known only when the graph runs: one side of a branch, or a loop, assigns it",
-        help="assign it before the branch or the loop too, such as None",
-    )
-
-
 def in_container(recorder: Recorder, item: Any, container: Any) -> Any:
     """`item in container`, where what is asked for, or what is asked, is of unknown type; None where neither is."""
     if type(container) is dict and not is_traced(item) and isinstance(container.get(item), Undefined):
-        _maybe_there(recorder, f"a dict has the key {item!r}")
+        return is_there(recorder, container[item], f"a dict has the key {item!r}")
     if isinstance(container, GrownList):
         return container.holds(item)
     if not is_opaque((item, container)):

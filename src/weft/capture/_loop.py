@@ -42,13 +42,15 @@ class Loop:
 
     carry_class = Carry
 
-    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
+    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...], cells: Any = None) -> None:
         self.recorder = recorder
+        self.shared = cells  # a function that holds the variables it shares with other functions
+        self.cells = recorder.places.foresee(cells)
         self.site = site
-        self.values = values
+        self.values: tuple[Any, ...] = values
         self.capturing = False  # whether passes capture the body
         self.active = False  # whether this pass does
-        self.done = False
+        self.done: bool = False
         self.may_unroll = True
         self.given_up = False  # whether capturing was tried, and the loop is run step by step
         self.rounds = 0
@@ -92,13 +94,14 @@ class Loop:
                 self._begin_step()
             return self.values
         if self.carry is None or self.watched is None or self.watched.outdated:
-            self.watched = Watched(self.recorder)
+            self.watched = Watched(self.recorder, self.cells)
             site, more = self.site, self.watched.names
             if more:
                 site = replace(site, names=(*site.names, *more), live=site.live | set(more))
             self.remembered = self._remember()
             values = (*self.values, *self.watched.start)
             self.carry = self.carry_class(self.recorder, site, values, self.remembered)
+            self.carry.places = self.watched.named_places
         self.restart = False
         self.facts = self.recorder.sizes.mark()
         self.lists = self.recorder.lists.state()
@@ -123,6 +126,7 @@ class Loop:
             assert self.head is not None
             assert self.remembered is not None
             self.body = self.recorder.enter(self.head)
+            self.body.own_cells = self.cells
             self.outside, self.recorder.remembered = self.recorder.remembered, self.remembered
             self.remembered.begin()
         return self
@@ -144,7 +148,18 @@ class Loop:
         if kind is not None and issubclass(kind, TraceError) and self.may_unroll:
             self._give_up(error)
             return True
+        if kind is not None and issubclass(kind, CaptureError) and self._adds():
+            self.restart = True
+            return True
         return ends_path(self.recorder, self.body, kind, error)
+
+    def _adds(self) -> bool:
+        """Whether the loop adds items or attributes, and is to carry from now on whether they are there."""
+        found = self.remembered
+        if found is None or found.flags or not found.added:
+            return False
+        found.flags, self.recorder.refused = True, None
+        return True
 
     def _give_up(self, error: Any) -> None:
         """Stop capturing the loop: run it step by step."""
@@ -177,6 +192,10 @@ class Loop:
         assert self.watched is not None
         if self.restart or self.watched.outdated:
             self._start_again()
+            return
+        caught = self.recorder.refused  # by a handler of the program
+        if caught is not None and self.may_unroll:
+            self._give_up(caught)
             return
         try:
             if self.recorder.lists.outdated(self.lists, self.recorder.region):
@@ -215,7 +234,7 @@ class Loop:
         names = (*self.site.names, "_weft_stop")
         site = replace(self.site, kind="if", names=names, live=self.site.live | {"_weft_stop"})
         going = self.recorder.negation(self.stopped)
-        self.branch = Branch(self.recorder, site, going, (*self.values, self.stopped))
+        self.branch = Branch(self.recorder, site, going, (*self.values, self.stopped), self.shared)
 
     def _step(self, values: tuple[Any, ...], stop: Any) -> None:
         branch = self.branch

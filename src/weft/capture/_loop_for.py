@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._convert_site import Site
 from weft.capture._exchange import written_slots
-from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, items_of
+from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, after_first, items_of
 from weft.capture._loop import UNROLLED, Loop
 from weft.capture._merge import project
 from weft.capture._opaque import Opaque
@@ -21,16 +21,24 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 
+_FIRST_TURNS = 3  # so many are written out before a loop: a number may go from int to float to NumPy's
+
+
 class ForLoop(Loop):
     """A `for`."""
 
-    def __init__(self, recorder: Recorder, site: Site, iterable: Any, values: tuple[Any, ...]) -> None:
-        super().__init__(recorder, site, values)
+    def __init__(
+        self, recorder: Recorder, site: Site, iterable: Any, values: tuple[Any, ...], cells: Any = None
+    ) -> None:
+        self.began: int | None = len(recorder.places.log)  # before the first item was taken
+        super().__init__(recorder, site, values, cells)
         self.items = items = items_of(recorder, iterable)
         self.iterator: Any = None
         self.current: Any = None
         self.index: Node | None = None
         self.stop: Node | None = None
+        self.first_turn = False  # whether the next step is the first turn, written out before the rest is captured
+        self.first_taken = 0
         self.resized = 0  # how often the list was made longer or shorter before this pass
         if items is not None and items.traced:
             if not recorder.branches:
@@ -42,9 +50,13 @@ class ForLoop(Loop):
             self.iterator = iter(iterable if items is None else items)
 
     def _copies(self) -> int:
-        return 2 if self.items is None or self.items.traced else max(1, len(self.items))
+        return 2 if self.items is None or self.items.traced or self.first_turn else max(1, len(self.items))
 
     def _more(self) -> bool:
+        if self.capturing and self.carry is None and self.may_unroll:
+            self.remembered = self._remember()
+            if self.remembered.first_turn:
+                self.capturing, self.first_turn = False, True
         if self.capturing:
             return True
         if self.repeats:
@@ -52,10 +64,38 @@ class ForLoop(Loop):
             return True
         if self.iterator is None:
             self.iterator = iter(self.items)  # type: ignore[arg-type]  # a loop that was to be captured has items
+        log = self.recorder.places.log
+        began, going = len(log) if self.began is None else self.began, False
+        self.began = None
         for item in self.iterator:
-            self.current = item
-            return True
-        return False
+            self.current, going = item, True
+            break
+        if any(id(cell) in self.cells for cell, _ in log[began:]):
+            self.recorder.refuse(
+                f"what the loop at line {self.site.line} runs over assigns a variable of the function with the loop",
+                help="take all of it first: for x in list(...)",
+            )
+        return going
+
+    def _give_up(self, error: Any) -> None:
+        """Run the loop step by step; where only the first turn is another, as it adds things, capture the rest."""
+        differs = self.carry is not None and self.carry.first_differs
+        self.first_turn = differs and self.first_taken < _FIRST_TURNS
+        if self.first_turn and self.remembered is not None:
+            self.remembered.first_turn = True
+        super()._give_up(error)
+
+    def _step(self, values: tuple[Any, ...], stop: Any) -> None:
+        super()._step(values, stop)
+        if self.first_turn:
+            self.first_turn, self.first_taken = False, self.first_taken + 1
+            assert self.items is not None
+            self.items = after_first(self.items)
+            self.done = self.done or not len(self.items)
+            if not self.done and not isinstance(self.stopped, Traced):
+                self.iterator, self.remembered = None, None
+                self.capturing, self.given_up = True, False
+                self.grown = self.recorder.lists.mark()
 
     def _open(self, head: Region) -> None:
         self.resized = 0 if self.items is None else self.items.resized

@@ -28,8 +28,9 @@ class WhileLoop(Loop):
     what was recorded is taken back and the loop captured from its beginning.
     """
 
-    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...]) -> None:
-        super().__init__(recorder, site, values)
+    def __init__(self, recorder: Recorder, site: Site, values: tuple[Any, ...], cells: Any = None) -> None:
+        super().__init__(recorder, site, values, cells)
+        self.assigned = len(recorder.places.log)
         self.start = values
         self.mark = recorder.region.mark()
         self.effects = recorder.python_effects
@@ -39,6 +40,7 @@ class WhileLoop(Loop):
         self.test_region: Region | None = None
         self.test_value: Any = None
         self.found_traced = False
+        self.tested = 0  # how many variables of functions around had been assigned when the condition began
 
     def _open(self, head: Region) -> None:
         self.stop = head.placeholder("stop")
@@ -50,6 +52,7 @@ class WhileLoop(Loop):
         super().__enter__()
         if self.active:
             self.test_region = self.body
+            self.tested = len(self.recorder.places.log)
         return self
 
     def test(self, value: Any) -> bool:
@@ -80,13 +83,14 @@ class WhileLoop(Loop):
         recorder, test = self.recorder, self.test_region
         assert test is not None
         assert self.head is not None
-        if test.written or has_effects(test):
+        if test.written or has_effects(test) or len(recorder.places.log) > self.tested:
             recorder.refuse(
                 "the condition of a `while` that writes or prints", help="compute it in the body, and test a variable"
             )
         self.test_value = recorder.arg(recorder.truth(value)) if isinstance(value, Traced) else bool(value)
         recorder.leave(test)
         self.body = recorder.enter(self.head)
+        self.body.own_cells = self.cells
         return True
 
     def _step(self, values: tuple[Any, ...], stop: Any) -> None:
@@ -116,6 +120,7 @@ class WhileLoop(Loop):
     def _start_over(self, values: tuple[Any, ...]) -> None:
         """Take back the steps recorded so far, or go on from where they led."""
         if self._can_go_back():
+            self.recorder.places.undo(self.assigned)
             self.recorder.region.go_back(self.mark)
             self.recorder.lists.go_back(self.grown)
             self._foresee(values)

@@ -87,7 +87,7 @@ def refuse_outside(recorder: Any, function: Any) -> None:
     if id(function) in _ANSWERS:
         module = _MODULES.get(function.__module__, function.__module__)
         name = f"{module}.{function.__name__}" if module else function.__name__
-    elif isinstance(owner, random.Random) and not made_in(recorder, owner):
+    elif isinstance(owner, random.Random) and recorder._home(owner) is not recorder.region:
         name = f"random.{function.__name__}"
     elif isinstance(owner, type) and issubclass(owner, dt.date) and function.__name__ in _NOW:
         name = f"{owner.__name__}.{function.__name__}"
@@ -116,9 +116,4 @@ def _is_of_system(function: Any, owner: Any) -> bool:
 
 def made_in(recorder: Any, value: Any) -> bool:
     """Whether the program made an object itself."""
-    region = recorder.region
-    while region is not None:
-        if id(value) in region.made:
-            return True
-        region = region.parent
-    return False
+    return recorder._home(value) is not None

@@ -205,9 +205,12 @@ class _Names:
         """What `name = value` stores."""
         return value
 
-    def assign_nonlocal(self, name: str, value: Any) -> Any:
+    def assign_nonlocal(self, name: str, value: Any, cell: Any) -> Any:
         """What `nonlocal name; name = value` stores."""
         return value
+
+    def makes(self, cells: Any) -> None:
+        """Take down the variables of a function that begins, of those that functions inside of it assign."""
 
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         """What `name += by` stores."""
@@ -273,15 +276,15 @@ class PlainHooks(_Names):
         made.globals = function.__globals__
         return made
 
-    def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Iterable[PlainIf]:
+    def if_(self, site: int, test: Any, values: tuple[Any, ...], cells: Any = None) -> Iterable[PlainIf]:
         """The sides to run, one after the other."""
         return _SIDES[True] if test else _SIDES[False]
 
-    def while_(self, site: int, values: tuple[Any, ...]) -> PlainWhile:
+    def while_(self, site: int, values: tuple[Any, ...], cells: Any = None) -> PlainWhile:
         """A loop with the variables it stores."""
         return PlainWhile(values)
 
-    def for_(self, site: int, iterable: Any, values: tuple[Any, ...]) -> PlainFor:
+    def for_(self, site: int, iterable: Any, values: tuple[Any, ...], cells: Any = None) -> PlainFor:
         """A loop over something with the variables it stores."""
         return PlainFor(iterable, values)
 

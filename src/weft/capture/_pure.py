@@ -8,24 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from weft.capture._cells import Restart, Watched, in_expression
+from weft.capture._cells import Restart, Watched
 from weft.capture._region import NotArithmetic, Region
 from weft.capture._values import Scalar
 
 
 def attempt_pure(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
     """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
-    with in_expression(recorder):
-        return _attempt(recorder, compute)
-
-
-def _attempt(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
-    grown, watched, effects = recorder.lists.mark(), Watched(recorder), recorder.python_effects
+    grown, watched, log = recorder.lists.mark(), Watched(recorder), recorder.places.log
+    effects = recorder.python_effects, len(log)
     region = recorder.enter()
     region.trial = True
     try:
         value = compute()
-        pure = isinstance(value, (Scalar, bool, np.bool_)) and recorder.python_effects == effects
+        pure = isinstance(value, (Scalar, bool, np.bool_)) and (recorder.python_effects, len(log)) == effects
     except (Exception, NotArithmetic, Restart):  # whatever happens on this try happens again where it belongs
         recorder.refused = None
         pure = False

@@ -320,7 +320,15 @@ def _truth_of_all(function: Any, combine: str) -> Callable[..., Any]:
         if isinstance(iterable, (Array, GrownList)):
             return calls.number(function, (iterable,), bool)
         result: Any = function is all
+        recorder, effects = calls.recorder, None
         for item in iterable:
+            now = recorder.python_effects, len(recorder.places.log)
+            if is_traced(result) and effects is not None and now != effects:
+                recorder.refuse(
+                    f"{function.__name__}() of what changes variables or objects: only running tells how far it goes",
+                    help="write the loop",
+                )
+            effects = now
             value = calls.call(bool, (item,), {})
             result = getattr(calls, combine)(result, value) if is_traced(result) or is_traced(value) else value
             if not is_traced(result) and bool(result) is (function is any):
@@ -357,7 +365,9 @@ def attribute(value: Traced, name: str) -> Any:
         return value.recorder.opaque_member(value, name) if own else value.__getattr__(name)
     known = python_class(value)
     if name == "__class__":
-        return known
+        return asked(value, known)
+    if name == "dtype":
+        asked(value, (known, getattr(value, "dtype", None)))
     if hasattr(type(value), name) and not hasattr(known, name):
         raise AttributeError(f"'{known.__name__}' object has no attribute '{name}'", name=name, obj=value)
     return getattr(value, name)
@@ -367,14 +377,14 @@ def attribute(value: Traced, name: str) -> Any:
 def _getattr(calls: PythonCalls, x: Any, name: str, *default: Any) -> Any:
     if not isinstance(x, Traced):
         return getattr(x, name, *default)
-    if default and isinstance(x, (Array, Scalar)) and not hasattr(python_class(x), name):
+    if default and isinstance(x, (Array, Scalar)) and not asked(x, hasattr(python_class(x), name)):
         return default[0]
     return attribute(x, name)
 
 
 @python(hasattr)
 def _hasattr(calls: PythonCalls, x: Any, name: str) -> bool:
-    return hasattr(python_class(x) if isinstance(x, (Array, Scalar)) else x, name)
+    return asked(x, hasattr(python_class(x), name)) if isinstance(x, (Array, Scalar)) else hasattr(x, name)
 
 
 @python(filter)
@@ -386,7 +396,22 @@ def _filter(calls: PythonCalls, function: Any, iterable: Any) -> Any:
 @python(isinstance)
 def _isinstance(calls: PythonCalls, x: Any, classes: Any) -> bool:
     known = isinstance(x, (Traced, Collected, GrownList))
-    return issubclass(python_class(x), classes) if known else isinstance(x, classes)
+    return asked(x, issubclass(python_class(x), classes)) if known else isinstance(x, classes)
+
+
+def asked(value: Any, answer: Any) -> Any:
+    """The answer to a question about the type of a traced value; noted, as turns of a loop may differ in it."""
+    recorder = getattr(value, "recorder", None)
+    if recorder is not None and recorder.region is not recorder.root:
+        recorder.asked.append((recorder.position(), answer))
+    return answer
+
+
+def asked_of(recorder: Any, answer: Any, args: tuple[Any, ...]) -> Any:
+    """What a call gave that may be such an answer: `np.result_type(x)`, `np.isscalar(x)`."""
+    if isinstance(answer, (bool, np.dtype)) and recorder.region is not recorder.root and is_traced(args):
+        recorder.asked.append((recorder.position(), answer))
+    return answer
 
 
 def python_class(value: Any) -> type:
@@ -403,7 +428,7 @@ def python_class(value: Any) -> type:
 @python(type)
 def _type(calls: PythonCalls, x: Any, *rest: Any) -> Any:
     known = isinstance(x, (Traced, Collected, GrownList))
-    return type(x, *rest) if rest else python_class(x) if known else type(x)
+    return type(x, *rest) if rest else asked(x, python_class(x)) if known else type(x)
 
 
 @python(pow)

@@ -84,6 +84,7 @@ class Recorder(Running, Memory, Refusals):
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.no_grad = False  # whether the program is inside of `with weft.no_grad()`
         self.deriving = 0  # how many functions it is inside of that are differentiated
+        self.asked: list[tuple[Any, Any]] = []  # what was answered to questions about types: where, and the answer
         self.asked_identity = False  # whether the program asked if two arrays are one and the same
         self.tensors = False  # whether any value is a Tensor
         self.custom = False  # whether a function with a derivative rule of its own was called
@@ -94,7 +95,6 @@ class Recorder(Running, Memory, Refusals):
         self.checkpoints = 0  # how many calls of `checkpoint` there were
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
-        self.expressions = 0  # how many expressions that branch the program is inside of
         self.trying = 0  # how many `try` statements with handlers the program is inside of
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture

@@ -67,9 +67,14 @@ class Region:
         self.sizes: dict[Any, Node] = {}
         self.made: set[int] = set()  # ids of containers made here, which code of this region may change
         self.kept: list[Any] = []  # what those ids belong to, so that they stay theirs
-        self.depth = 0  # how many functions were running where it began
-        self.in_expression = False  # whether it is part of an expression, not a statement
+        self.own_cells: frozenset[int] = frozenset()  # ids of variables shared with other functions, looked after here
         self.failed: Node | None = None  # the node that raises, where this path ends in one
+
+    def contains(self, region: Region | None) -> bool:
+        """Whether a region is this one, or inside of it."""
+        while region is not None and region is not self:
+            region = region.parent
+        return region is self
 
     # Values
 

@@ -107,14 +107,12 @@ class Running(SizeNodes):
         if len(self.active) > _DEPTH:
             self._endless(function)
         self.active.append(function)
-        expressions, self.expressions = self.expressions, 0
         try:
             return function(*args, **kwargs)
         except RecursionError:
             self.active.clear()  # so that the frames around do not say it again
             return self._endless(function)
         finally:
-            self.expressions = expressions
             if self.active:
                 self.active.pop()
 
@@ -138,6 +136,8 @@ class Running(SizeNodes):
             return TENSOR_CALLS[function](self, *args, **kwargs)
         if function in COPYING:
             return self.python.call(function, args, kwargs)
+        if function in CONTROL and not self.untyped:
+            return self.control(function, args, kwargs)  # once: what its bodies change is not to be changed twice
         if function in CONTROL or _is_library(function):
             if function.__module__.startswith("numpy"):
                 return self.run_numpy(function, args, kwargs)
@@ -327,28 +327,25 @@ class Running(SizeNodes):
 
     def change_place(self: Any, target: Any, key: Any, label: str) -> None:
         """Allow a change of an attribute or an item of an object that the program made."""
-        region = self.region
-        if id(target) in region.made or not self._made_outside(target):
+        home = self._home(target)
+        if home is None or home is self.region:
             self.change_object(target, f"{label} = …")
             return
         self.python_effects += 1
-        self.places.changed(target, key, label)
+        self.places.changed(target, key, label, home)
 
-    def _made_outside(self: Any, target: Any) -> bool:
-        """Whether the program made an object before the present branch or loop."""
-        region = self.region.parent
-        while region is not None:
-            if id(target) in region.made:
-                return True
+    def _home(self: Any, target: Any) -> Region | None:
+        """The region in which the program made an object; None where it did not make it."""
+        region: Region | None = self.region
+        while region is not None and id(target) not in region.made:
             region = region.parent
-        return False
+        return region
 
     # Regions
 
     def enter(self: Any, parent: Region | None = None) -> Region:
         """Begin a region inside the present one."""
         self.region = made = Region(parent or self.region)
-        made.depth, made.in_expression = len(self.active), self.expressions > 0
         return made
 
     def leave(self: Any, region: Region) -> None:

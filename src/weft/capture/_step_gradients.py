@@ -194,7 +194,9 @@ class Gradients(Leaves):
         """Add to the gradient of a leaf; `came` says whether there is anything to add."""
         held = self._grad(tensor)
         if held.value is not None:
-            held.value, held.came = held.value + gradient, self._either(held.came, came)
+            # Who has the Tensor sees it change, as on the tape.
+            self.recorder.store(held.value, (held.value + gradient).node)
+            held.came = self._either(held.came, came)
             self.detached.add(held.value.node)
         else:
             held.value, held.keeps, held.came = gradient, False, came

@@ -23,8 +23,10 @@ from weft.autograd import Tensor
 from weft.capture._opaque import Opaque
 from weft.capture._primitives import record
 from weft.capture._values import Array, Scalar
+from weft.graph import Node
 from weft.graph._control import while_loop
 from weft.ops import Spec
+from weft.ops.elementwise import stop_gradient
 
 if TYPE_CHECKING:
     from weft.capture._steps import Training
@@ -40,6 +42,7 @@ class Closure:
         self.parameters: tuple[Tensor, ...] = self.stepped.groups[0]
         self.specs = tuple(Spec(p.shape, p.dtype) for p in self.parameters)
         self.searched: Any = None
+        self.held: set[Node] = set()  # what the parameters are at the end of a call
 
     def search(self) -> Any:
         """Record the step; the loss of the first call is its result."""
@@ -70,6 +73,7 @@ class Closure:
         self._set(*carried)
         self._move()
         going = self._tell(self._call())
+        self.held = {training.region.read(self.recorder.constant(p).buffer) for p in self.parameters}
         return (going, *self._state())
 
     def _call(self) -> Any:
@@ -131,19 +135,31 @@ class Closure:
         self._set(own, came, counts)
 
     def _check(self, last: Any, leaves: Any) -> None:
-        """Refuse a closure that reads what was computed from parameters before: its derivative would be lost."""
-        recorder, training = self.recorder, self.training
+        """Refuse derivatives that the loop would lose: of what a closure is given, or leaves to its next call."""
+        recorder = self.recorder
         varies = import_module("weft.transform._backward").varies
-        known = training.detached | set(leaves)
         node = last.next
         while node is not recorder.root.graph._root:
-            for value in node.args[3:] if node.target is while_loop else ():
-                if value not in known and varies(recorder, [value], leaves):
-                    recorder.refuse(
-                        f"{value.name}, which is computed from parameters before the step and read in its closure",
-                        help="compute it in the closure, or give it detached: value.detach()",
-                    )
+            if node.target is while_loop:
+                _, body, inits, *operands = node.args
+                places = body.find_nodes(op="placeholder")[len(inits) :]
+                for value, place in zip(operands, places, strict=True):
+                    detached = all(user.target is stop_gradient for user in place.users)
+                    if value not in leaves and not detached and varies(recorder.root.graph, [value], leaves):
+                        self._refuse(f"{value.name}, which is computed from parameters before the step")
+                points = [point for point in body.nodes if point.target is point_of]
+                inside = {item: None for point in points for item in point.users}
+                for value, start in zip(body.output_node().args[0], inits, strict=True):
+                    if value not in self.held and varies(body, [value], inside, self.training.detached):
+                        name = getattr(start, "name", value.name)
+                        self._refuse(f"{name}, which the closure computes from parameters")
             node = node.next
+
+    def _refuse(self, what: str) -> None:
+        self.recorder.refuse(
+            f"{what}, and which is read in another call of the closure, or after the step",
+            help="compute it where it is read, or give it detached: value.detach()",
+        )
 
 
 def _goes_on(state: Any) -> Any:

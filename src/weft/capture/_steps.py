@@ -87,7 +87,8 @@ class Training(Counters):
                 self.set_grad(parameter, None)
             else:
                 held = self._grad(parameter)
-                held.value, held.changed = self._zeros(held.value), True
+                self.recorder.store(held.value, self._zeros(held.value).node)
+                held.changed = True
 
     def param_groups(self, optimizer: Any) -> Any:
         """`optimizer.param_groups`; None where it counts as it is at capture."""
@@ -176,7 +177,7 @@ class Training(Counters):
             return False
         varies = import_module("weft.transform._backward").varies
         nodes = [leaf.node for leaf in results if getattr(type(leaf), "_is_tensor", False)]
-        if varies(recorder, nodes, self._leaves()):
+        if varies(recorder.root.graph, nodes, self._leaves()):
             recorder.refuse(
                 f"a program that writes {written[0].name}, and returns what is to be differentiated with respect to it",
                 help="write parameters in a function of its own, or call backward() in the same",

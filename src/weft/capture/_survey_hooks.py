@@ -73,18 +73,18 @@ class SurveyHooks(Hooks):
 
     # Control flow
 
-    def if_(self, site: int, test: Any, values: tuple[Any, ...]) -> Any:
-        sides = self._passed(super().if_, site, test, values)
+    def if_(self, site: int, test: Any, values: tuple[Any, ...], cells: Any = None) -> Any:
+        sides = self._passed(super().if_, site, test, values, cells)
         return (PlainIf(True),) if sides is self.recorder.missing else sides
 
-    def while_(self, site: int, values: tuple[Any, ...]) -> Any:
-        return SurveyWhile(self.recorder, self.sites[site], values)
+    def while_(self, site: int, values: tuple[Any, ...], cells: Any = None) -> Any:
+        return SurveyWhile(self.recorder, self.sites[site], values, cells)
 
-    def for_(self, site: int, iterable: Any, values: tuple[Any, ...]) -> Any:
+    def for_(self, site: int, iterable: Any, values: tuple[Any, ...], cells: Any = None) -> Any:
         recorder, place = self.recorder, self.sites[site]
         if recorder.strict:
-            return SurveyFor(recorder, place, iterable, values)
-        loop = self._passed(SurveyFor, recorder, place, iterable, values)
+            return SurveyFor(recorder, place, iterable, values, cells)
+        loop = self._passed(SurveyFor, recorder, place, iterable, values, cells)
         return SurveyFor(recorder, place, (recorder.missing,), values) if loop is recorder.missing else loop
 
     def truth(self, site: int, value: Any) -> bool:
@@ -138,8 +138,8 @@ class SurveyHooks(Hooks):
     def set_global(self, name: str, value: Any) -> None:
         self._try((), super().set_global, name, value)
 
-    def assign_nonlocal(self, name: str, value: Any) -> Any:
-        return self._try((), super().assign_nonlocal, name, value)
+    def assign_nonlocal(self, name: str, value: Any, cell: Any) -> Any:
+        return self._try((), super().assign_nonlocal, name, value, cell)
 
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         return self._try((value, by), super().update, name, value, op, by)
@@ -289,6 +289,7 @@ class SurveyWhile(_SurveyLoop, WhileLoop):
             recorder.leave(region)
             self.test_value = recorder.missing.node
             self.body = recorder.enter(self.head)
+            self.body.own_cells = self.cells
             return True
 
 

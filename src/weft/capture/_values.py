@@ -325,6 +325,15 @@ class PartlyDefined(Undefined):
         self.ran = ran
 
 
+class Added(Undefined):
+    """Stands in an item of a dict or an attribute that a loop adds: the first iteration finds none, later ones do."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, line: int) -> None:
+        super().__init__(name, f"{name} is read in the loop at line {line}, which adds it: its first turn finds none")
+
+
 def is_traced(value: Any) -> bool:
     """Whether a value, or something a plain container holds, is traced."""
     if isinstance(value, Traced):

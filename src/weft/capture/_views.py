@@ -15,7 +15,7 @@ from weft.capture._layouts import is_contiguous, shares_reshaped
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops import Spec
-from weft.ops._dim import same_shape
+from weft.ops._dim import Dim, same_shape
 from weft.ops._op import TABLE
 from weft.ops._spec import normalize_axis
 from weft.ops.indexing import index_update
@@ -140,18 +140,25 @@ def _reshape(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
     if len(arguments) > 2 and arguments[2]:  # copy=True
         return None
     same = same_shape(type_.shape, array.spec.shape)
-    return _reshaped(recorder, array, type_, same or shares_reshaped(recorder, array, type_.shape))
+    shared = same or shares_reshaped(recorder, array, type_.shape)
+    return _reshaped(recorder, array, type_, shared, _asked(type_, arguments[1]))
+
+
+def _asked(type_: Spec, shape: Any) -> Any:
+    """The shape to make a view of: that of the result, or, where its sizes are open, as the program wrote it."""
+    atoms = [atom for d in type_.shape if isinstance(d, Dim) for atom in d.atoms()]
+    return shape if any(atom.source is None for atom in atoms) else type_.shape
 
 
 def _ravel(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
-    return _reshaped(recorder, arguments[0], type_, is_contiguous(recorder, arguments[0]))
+    return _reshaped(recorder, arguments[0], type_, is_contiguous(recorder, arguments[0]), type_.shape)
 
 
-def _reshaped(recorder: Recorder, array: Array, type_: Spec, shared: bool | None) -> Array | None:
+def _reshaped(recorder: Recorder, array: Array, type_: Spec, shared: bool | None, shape: Any) -> Array | None:
     if shared is False:
         return None
     since = None if shared else recorder.read(array)
-    return recorder.view(array, Step(TABLE["reshape"], (type_.shape,), _like, since), type_)
+    return recorder.view(array, Step(TABLE["reshape"], (shape,), _like, since), type_)
 
 
 def _resized(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
@@ -160,7 +167,7 @@ def _resized(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
 
 
 def _broadcast_to(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
-    return recorder.view(arguments[0], Step(TABLE["broadcast_to"], (type_.shape,), None), type_)
+    return recorder.view(arguments[0], Step(TABLE["broadcast_to"], (_asked(type_, arguments[1]),), None), type_)
 
 
 def _flip(recorder: Recorder, arguments: Any, type_: Spec) -> Array:

@@ -40,8 +40,9 @@ def eliminate_common(graph: Graph) -> Changes:
     return changes
 
 
-def merge_twins(graph: Graph, changes: Changes) -> None:
-    """The same in one graph, not in its bodies."""
+def merge_twins(graph: Graph, changes: Changes) -> dict[Node, Node]:
+    """The same in one graph, not in its bodies; returns what each node that is gone was merged with."""
+    merged: dict[Node, Node] = {}
     first: dict[Any, Node] = {}
     held = Held(graph)
     known: dict[Graph, str] = {}
@@ -57,3 +58,5 @@ def merge_twins(graph: Graph, changes: Changes) -> None:
         if twin is not node and (node.op == "get_attr" or held.merges(node, twin)):
             changes.note("merged", "same call", node, twin)
             sweep.replace(node, twin)
+            merged[node] = twin
+    return merged

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from weft.capture._recorder import Recorder
-from weft.graph import Node
+from weft.graph import Graph, Node
 from weft.ops._op import TABLE
 from weft.transform._activity import activity, any_active
 from weft.transform._builder import Builder, Value
@@ -51,9 +51,10 @@ def leaf_gradients(
     return gradients, came, {*pull.taken}
 
 
-def varies(recorder: Recorder, results: Collection[Node], leaves: Collection[Node]) -> bool:
-    """Whether one of the results depends on a leaf."""
-    active = activity(recorder.root.graph.nodes, dict.fromkeys(leaves, True))
+def varies(graph: Graph, results: Collection[Any], leaves: Collection[Node], detached: Collection[Node] = ()) -> bool:
+    """Whether one of the results depends on a leaf, and not through what is detached."""
+    nodes = [node for node in graph.nodes if node not in detached]
+    active = activity(nodes, dict.fromkeys(leaves, True))
     return any(any_active(active.get(result, False)) for result in results)
 
 

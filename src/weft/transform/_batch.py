@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
-from weft.errors import NotDifferentiable, UnknownShape
+from weft.errors import CaptureError, NotDifferentiable, ShapeError, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._arguments import map_aggregate, map_copy
 from weft.ops import Op, Spec
@@ -168,9 +168,13 @@ class Batch:
         type_ = self.type_of(node)
         arguments = self.entries(bound)
         rule = rule_of(op) if varies or not op.composite else None
-        found = NotImplemented if rule is None else rule(self, op, arguments, type_)
-        if found is NotImplemented and op.composite:
-            found = self._composite(op, arguments)
+        try:
+            found = NotImplemented if rule is None else rule(self, op, arguments, type_)
+            if found is NotImplemented and op.composite:
+                found = self._composite(op, arguments)
+        except (CaptureError, ShapeError) as error:
+            # The graph of one example is right. Not known here is which of its sizes are one, or where they are.
+            raise Unbatchable(f"sizes that are known for one example only ({error})", node) from error
         if found is NotImplemented:
             return self.row_by_row(node)
         return self.finished(found, type_, op.name)
@@ -335,21 +339,22 @@ class Batch:
         """A size of the graph that is batched, as one that there is now."""
         if not isinstance(dim, Dim):
             return dim
-        if node is not None and any(self._is_gone(atom) for atom in dim.atoms()):
+        if node is not None and any(self.is_gone(atom) for atom in dim.atoms()):
             fresh = self.builder.sizes.size(node.name, dim.hint, ("size", node, axis))
             if dim.atom is not None:
                 self.atoms[dim.atom] = fresh
             return fresh
         return dim.build(self._leaf, lambda function, operands: _SYMBOLIC.get(function, function)(*operands))
 
-    def _is_gone(self, atom: Any) -> bool:
+    def is_gone(self, atom: Any) -> bool:
+        """Whether a size is one of a node of the graph that is batched for which nothing stands yet."""
         if atom in self.atoms or atom.source is None:
             return False
         return atom.source[1] not in self.known and atom.source[1].graph not in self.builder.around()
 
     def _met(self, dim: Any, now: Any) -> Any:
         """A size of a result: one that the node itself brings, as `x[mask]` does, is the size that the result has."""
-        if not isinstance(dim, Dim) or dim.atom is None or not self._is_gone(dim.atom):
+        if not isinstance(dim, Dim) or dim.atom is None or not self.is_gone(dim.atom):
             return dim
         return self.atoms.setdefault(dim.atom, now)
 
@@ -357,7 +362,7 @@ class Batch:
         found = self.atoms.get(atom)
         if found is None:
             found = self._moved(atom)
-            if not self._is_gone(atom):
+            if not self.is_gone(atom):
                 self.atoms[atom] = found
         return found
 

@@ -235,9 +235,29 @@ def _fail(batch: Batch, node: Node) -> Any:
 def _generator_made(batch: Batch, node: Node) -> Any:
     """A draw from a generator that the graph makes: each example makes its own, which all draw the same."""
     for each in node.all_input_nodes:
-        if each.op == "call_function" and each.meta.get("type") is None:
+        if each.meta.get("type") is None and _is_made(batch, each):
             raise Unbatchable("a draw from a generator that each example makes", node)
     return NotImplemented
+
+
+def _is_made(batch: Batch, node: Node) -> bool:
+    """Whether the program makes an object, and is not given it; a body is given what is made around it."""
+    entry, region = batch.known[node], batch.builder.region
+    while isinstance(entry, Node) and entry.op == "placeholder":
+        outer = next((each for each, place in region.inputs.items() if place is entry), None)
+        if outer is None or region.parent is None:
+            return False
+        entry, region = outer, region.parent
+    return isinstance(entry, Node) and entry.op != "get_attr"
+
+
+def changes_object(node: Node) -> bool:
+    """Whether a node changes an object that it reads, a list for one, or may."""
+    if node.bodies:
+        return any(changes_object(inner) for body in node.bodies for inner in body.nodes)
+    if node.op in ("placeholder", "output") or not is_impure(node, impure_random=False):
+        return False
+    return any(each.meta.get("type") is None for each in node.all_input_nodes)
 
 
 def _refusing(batch: Batch, node: Node) -> Any:

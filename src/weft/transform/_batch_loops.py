@@ -8,6 +8,7 @@ from typing import Any
 from weft.graph import Graph, Node
 from weft.graph._control import fori_loop, while_loop
 from weft.ops import Spec
+from weft.ops._dim import Dim, same_shape
 from weft.ops._op import TABLE
 from weft.transform._batch import Batch, Chosen, Rows, TapeRows, TapesRows, Unbatchable, is_plain
 from weft.transform._batch_bodies import body_of, close_all
@@ -42,10 +43,23 @@ class Loop:
         output = graph.output_node().args[0]
         same = isinstance(output, (tuple, list)) and [a is b for a, b in zip(output, places, strict=False)]
         self.late = late
+        self._assign(places)
         self.layouts = tuple(
             self._turned(layout) if isinstance(kind, Tape) or (same and same[k]) else True
             for k, (layout, kind) in enumerate(zip(self.layouts, self.type, strict=True))
         )
+
+    def _assign(self, places: Sequence[Node]) -> None:
+        """Let variables that turns assign first begin with zeros of the size they get: rows have one size."""
+        around = self.batch.builder.around()
+        for k, (place, start, kind) in enumerate(zip(places, self.starts, self.type, strict=False)):
+            begins = start.meta.get("type") if isinstance(start, Node) else None
+            if place.users or not isinstance(begins, Spec) or not isinstance(kind, Spec):
+                continue
+            atoms = [atom for dim in kind.shape if isinstance(dim, Dim) for atom in dim.atoms()]
+            there = all(atom.source is not None and atom.source[1].graph in around for atom in atoms)
+            if there and not same_shape(begins.shape, kind.shape):
+                self.starts[k] = self.batch.builder.zeros(kind).node
 
     def _turned(self, layout: Any) -> Any:
         """The layout of a tape whose turns are uneven."""
@@ -56,9 +70,11 @@ class Loop:
     def enter(self, body: Body, counters: int = 0) -> None:
         """Give a body the carries, behind its counters, and what it reads from outside."""
         places = body.places[counters:]
-        for place, layout, kind in zip(places, self.layouts, self.type, strict=False):
-            body.own_input(place.name, layout, kind, place)
         body.from_outside(places[len(self.starts) :], self.entries)
+        for place, layout, kind in zip(places, self.layouts, self.type, strict=False):
+            # What a turn is given may have another size than what the loop gives: that of a variable not yet assigned.
+            own = body.batch.type_of(place) if isinstance(kind, Spec) else kind
+            body.own_input(place.name, layout, own if isinstance(own, Spec) else kind, place)
 
     def settle(self, attempt: Callable[[], Body]) -> tuple[Body, tuple[Any, ...]]:
         """Run the body that each attempt opens until the carries lie after a turn as they lay before."""

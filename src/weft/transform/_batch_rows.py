@@ -6,7 +6,7 @@ Right for whatever runs for one example, as long as all examples give results of
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.errors import CaptureError
@@ -17,6 +17,7 @@ from weft.ops._dim import Dim
 from weft.ops._op import TABLE
 from weft.transform._batch import NUMBERS, Batch, Rows, Unbatchable, is_plain, kind_dtype
 from weft.transform._batch_bodies import body_of, close_all
+from weft.transform._batch_calls import changes_object
 from weft.transform._builder import Builder, Value
 
 _UPDATE = TABLE["index_update"]
@@ -41,7 +42,7 @@ def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
 
     The list is that of the whole function: what then cannot be held for all examples is refused.
     """
-    outer = batch.builder
+    outer, whole = batch.builder, isinstance(result, list)
     inner = body_of(outer)
     row = inner.region.placeholder("row")
     row.meta["type"] = int
@@ -50,13 +51,14 @@ def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
     parts = result if isinstance(result, list) else [result]
     read = dict.fromkeys(each for node in nodes for each in node.all_input_nodes if each not in inside)
     read.update((part, None) for part in parts if isinstance(part, Node) and part not in inside)
+    if not whole and any(map(changes_object, nodes)):
+        _share_nothing(nodes, read)
     for node in read:
         one.known[node] = row_of(inner, batch.known[node], Value(inner, row, int))
     for node in nodes:
         with inner.at(node):
             one.known[node] = one._attribute(node) if node.op == "get_attr" else one.copy(node)
     leaves: list[Value] = []
-    whole = isinstance(result, list)
     try:
         shaped = [_collected(one, batch, part, inside, leaves, whole) for part in parts]
     except Unbatchable as error:
@@ -67,6 +69,12 @@ def each_row(batch: Batch, nodes: Sequence[Node], result: Any) -> Any:
     made = (_scan if None in types else _loop)(batch, inner, row, leaves)
     found = [_filled(outer, each, made) for each in shaped]
     return found if whole else found[0]
+
+
+def _share_nothing(nodes: Sequence[Node], read: Iterable[Node]) -> None:
+    """Refuse to run nodes for each example that change an object made before them: each example has its own."""
+    if any(node.meta.get("type") is None for node in read):
+        raise Unbatchable("an object that each example changes", nodes[0])
 
 
 class _Leaf:

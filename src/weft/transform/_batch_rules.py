@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.capture._kinds import REPRESENTATIVES
 from weft.ops import Op, Spec
+from weft.ops._dim import Dim
 from weft.ops._families import Reals
 from weft.ops._op import TABLE
 from weft.transform._batch import Batch, Rows, _mapped
@@ -281,7 +282,14 @@ def _together(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
 
 @rule("reshape", "squeeze", "expand_dims")
 def _reshaped(batch: Batch, op: Op, args: Sequence[Any], type_: Any) -> Any:
-    return batch.call("reshape", args[0].value, (batch.size, *type_.shape))
+    shape = list(type_.shape)
+    given = args[1] if op.name == "reshape" and isinstance(args[1], tuple) else ()
+    for axis, (size, dim) in enumerate(zip(given, shape, strict=False)):
+        # A size that only the result tells, of the graph of one example: the call is given it as a number.
+        if isinstance(dim, Dim) and any(map(batch.is_gone, dim.atoms())) and not isinstance(size, Rows):
+            number = batch.builder.integer_of(size.node) if isinstance(size, Value) else size
+            shape[axis] = dim if isinstance(number, int) and number < 0 else number
+    return batch.call("reshape", args[0].value, (batch.size, *shape))
 
 
 @rule("permute_dims")

@@ -8,6 +8,8 @@ from typing import Any
 
 from weft.graph import Graph, Node
 from weft.graph._control import cond
+from weft.ops import Spec
+from weft.ops._dim import Dim
 from weft.transform._builder import Builder
 
 
@@ -70,11 +72,29 @@ def in_front(graph: Graph, places: Sequence[Node]) -> None:
             first.prepend(place)
 
 
-def type_carries(places: Sequence[Node], types: Sequence[Any]) -> None:
-    """Type carries that no turn of a loop reads, such as a result before there is one, as what the loop gives."""
+def type_carries(builder: Builder, places: Sequence[Node], types: Sequence[Any]) -> None:
+    """Type carries that no turn of a loop reads, such as a result before there is one, as what the loop gives.
+
+    A size that only a turn tells is the carry's own: the turn before had another.
+    """
+    around = builder.around()
     for place, type_ in zip(places, types, strict=True):
-        if place.meta.get("type") is None:
-            place.meta["type"] = type_
+        if place.meta.get("type") is not None:
+            continue
+        place.meta["type"] = type_
+        if isinstance(type_, Spec) and any(is_inside(size, around) for size in type_.shape):
+            shape = [
+                builder.sizes.size(place.name, size.hint, ("size", place, axis)) if is_inside(size, around) else size
+                for axis, size in enumerate(type_.shape)
+            ]
+            place.meta["type"] = Spec(shape, type_.dtype)
+
+
+def is_inside(size: Any, around: set[Graph]) -> bool:
+    """Whether a size depends on a node of none of these graphs."""
+    return isinstance(size, Dim) and any(
+        atom.source is not None and atom.source[1].graph not in around for atom in size.atoms()
+    )
 
 
 def bodies_as(node: Node, bodies: list[Graph]) -> tuple[Any, ...]:

@@ -178,7 +178,11 @@ class Builder(SizeNodes):
         arguments = op.bind(args, kwargs)
         names = op.__signature__.parameters
         rules = [
-            self._counted(value) if name in _COUNTS else self.abstract(value) if is_array else self.structural(value)
+            self._counted(value)
+            if name in _COUNTS
+            else self.abstract(value)
+            if is_array
+            else self.structural(value, bound=name == "shape")
             for name, value, is_array in zip(names, arguments, op.takes_arrays, strict=True)
         ]
         type_ = self.inferred(op, rules)

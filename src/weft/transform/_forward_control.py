@@ -94,7 +94,7 @@ class _Loop:
         self.carried = [k for k, each in enumerate(carries) if any_active(each)]
         self.body = made = _Body(push, body, counters + len(init), operands)
         places = made.own[counters:]
-        type_carries(places, types)
+        type_carries(made.builder, places, types)
         starts = {k: push.of(init[k]) for k in self.carried}
         known = {k: getattr(starts[k], "type", places[k].meta["type"]) for k in self.carried}
         inputs = [

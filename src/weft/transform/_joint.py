@@ -15,7 +15,7 @@ from weft.graph._arguments import map_copy
 from weft.transform._activity import continuous
 from weft.transform._builder import Builder, Value
 from weft.transform._partition_order import backward_order
-from weft.transform._remat import Regions
+from weft.transform._remat import Regions, mark_unsteady
 from weft.transform._reverse import Pullback
 from weft.transform._section import Section
 from weft.transform._split import Retyped, choose_saved, copy_nodes, gradient_type, read_by
@@ -58,6 +58,7 @@ def joint_of(section: Section, results: Sequence[Any], active: dict[Node, Any], 
     builder = section.builder
     pull = Pullback(builder, active)
     ends = set(wanted)
+    mark_unsteady(section.graph.nodes)
     nodes = [node for node in section.graph.nodes if node not in ends]
     seeds: list[Node | None] = []
     for result in results:

@@ -15,7 +15,7 @@ from weft.transform._partition_joint import JointGraph
 from weft.transform._partition_memory import Memory, Peak, Storage
 from weft.transform._partition_order import backward_order, forward_order
 from weft.transform._partition_turns import Turns
-from weft.transform._remat import Regions, is_item, is_repeatable
+from weft.transform._remat import Regions, is_item, is_repeatable, is_unsteady
 from weft.transform._split import bytes_of
 
 POLICIES = ("default", "recompute", "keep", "checkpoint")
@@ -76,7 +76,8 @@ class Choice:
         self.free = {node for node in joint.graph.nodes if node.op in ("placeholder", "get_attr")} - written - inside
         self.written = written
         self.needed = sorted(node for node in read if node not in self.free)
-        self.early = [node for node in joint.graph.nodes if node.op == "call_function" and node not in inside]
+        calls = ("call_function", "call_method")
+        self.early = [node for node in joint.graph.nodes if node.op in calls and node not in inside]
         self.effects = [node for node in self.early if node.is_impure()]
 
     # Costs
@@ -123,7 +124,8 @@ class Choice:
             seen.add(node)
             # What is work of the backward alone is left to it.
             later = node not in self.forward_set and is_repeatable(node) and not is_item(node)
-            if later or self.cost(node) == float("inf") or is_creation(node):
+            unkept = self.cost(node) == float("inf") and not is_unsteady(node)
+            if later or unkept or is_creation(node):
                 waiting.extend(each for each in node.all_input_nodes if each not in self.free)
             else:
                 found[node] = None

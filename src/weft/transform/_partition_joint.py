@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,10 @@ from weft.transform._activity import activity, continuous
 from weft.transform._bodies import in_front
 from weft.transform._builder import Builder, Value
 from weft.transform._custom_call import differentiated_once
+from weft.transform._list_rows import rows_for_lists
 from weft.transform._partition_open import open_all
 from weft.transform._partition_pieces import cut_loops
+from weft.transform._remat import mark_unsteady
 from weft.transform._reverse import Pullback
 from weft.transform._split import gradient_type
 
@@ -131,28 +134,48 @@ def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Join
 
     Arguments are arrays, Tensors, numbers, `weft.spec`s, and containers of them. Gradients are those of all results
     with respect to all arguments of floating point, and to the parameters that the function reads and that require
-    gradients. `weft.partition` makes a forward and a backward of it.
+    gradients. `weft.partition` makes a forward and a backward of it. Where the program cannot be captured otherwise, it
+    is a graph for calls with the same integers, as it is for `weft.grad`.
 
     >>> import weft
     >>> weft.joint_graph(weft.nn.Linear(2, 1), weft.spec((5, 2), "float32"))
     <JointGraph of Linear: 12 nodes, gradients of input, weight, bias>
     """
-    joint = _joint(function, args, kwargs)
+    joint, fixed = _attempted(function, args, kwargs)
     if any(node.target is fori_loop for node in joint.graph.nodes):
         some, named = pytree.map(_light, (args, kwargs))
-        joint.text, joint.again = str(joint.graph), lambda: _joint(function, some, named, pieces=True)
+        joint.text, joint.again = str(joint.graph), lambda: _joint(function, some, named, fixed, pieces=True)
     return joint
 
 
-def _joint(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pieces: bool = False) -> JointGraph:
-    """The joint graph; with `pieces`, loops are cut so that the backward runs their turns again."""
+def _attempted(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[JointGraph, bool]:
+    """The joint graph, with integers fixed where it cannot be had otherwise, as for `grad`; and whether they are."""
+    try:
+        return _joint(function, args, kwargs), False
+    except Exception as error:  # whatever it is, the other way may do without
+        if any(type(leaf) is int for leaf in pytree.leaves_of((args, kwargs))):
+            with suppress(Exception):  # the first error is the one to tell
+                return _joint(function, args, kwargs, fixed=True), True
+        raise error
+
+
+def _joint(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool = False, pieces: bool = False
+) -> JointGraph:
+    """The joint graph; with `pieces`, loops are cut so that the backward runs their turns again.
+
+    Where integers are `fixed`, the graph is one for calls with the same.
+    """
     plain = _callable(function, len(args))
-    captured = capture(plain, args, kwargs, branches=True, dynamic=False, numbers=True, given_only=True)
+    how: dict[str, Any] = {"branches": True, "dynamic": False, "numbers": True, "integers": not fixed}
+    captured = capture(plain, args, kwargs, given_only=True, **how)
     graph = captured.graph
     values = {traced.node: value for value, traced in captured.recorder.constants.values()}
     builder = Builder(graph, captured.recorder.sizes)
+    rows_for_lists(builder)
     wanted = [node for node in graph.nodes if _varies(node, values)]
     varying = [node for node in activity(graph.nodes, dict.fromkeys(wanted, True)) if node.op == "call_function"]
+    mark_unsteady(graph.nodes)
     if pieces:
         cut_loops(builder, varying)
     open_all(builder, varying)

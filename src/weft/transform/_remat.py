@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from weft.graph import Node
+from weft.graph._control import check, fail
 from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.transform._calls import op_call
@@ -29,8 +30,42 @@ def _is_known(node: Node) -> bool:
         return node.op in ("placeholder", "output", "get_attr")
     if node.bodies:
         return is_repeatable(node)
+    if is_unsteady(node):
+        return False
     module = getattr(node.target, "__module__", None) or ""
     return node.target is trip_count or module in _PLAIN or module.split(".")[0] == "weft" or op_call(node) is not None
+
+
+def is_unsteady(node: Node) -> bool:
+    """Whether a call would give something else later: see `mark_unsteady`."""
+    return node._meta is not None and bool(node._meta.get("unsteady"))
+
+
+def mark_unsteady(nodes: Iterable[Node]) -> None:
+    """Mark what makes or reads lists and the like before the last change of one: the backward comes after it."""
+    nodes = list(nodes)
+    last = next((k for k in range(len(nodes) - 1, -1, -1) if _changes(nodes[k])), -1)
+    for node in nodes[: last + 1]:
+        _mark(node)
+
+
+def _changes(node: Node) -> bool:
+    if node.bodies:
+        return any(_changes(each) for body in node.bodies for each in body.nodes)
+    called = node.op in ("call_function", "call_method")
+    return called and node.target not in (print, check, fail) and node.is_impure(impure_random=False)
+
+
+def _mark(node: Node) -> None:
+    for body in node.bodies:
+        for each in body.nodes:
+            _mark(each)
+    if node.op == "call_function" and not node.bodies and any(map(_is_untyped, (node, *node.all_input_nodes))):
+        node.meta["unsteady"] = True
+
+
+def _is_untyped(node: Node) -> bool:
+    return node.meta.get("type") is None and node.target is not getattr
 
 
 def is_item(node: Node) -> bool:

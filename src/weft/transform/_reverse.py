@@ -19,12 +19,13 @@ from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.graph._looping import together
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim
+from weft.ops._dim import Dim, same_shape
 from weft.ops._families import conj, spread_call
 from weft.ops._op import TABLE
 from weft.passes._keys import same
 from weft.passes._movement import names_once
 from weft.transform._activity import Active, activity, any_active, of
+from weft.transform._bodies import is_inside
 from weft.transform._builder import Builder, Nothing, Value
 from weft.transform._calls import is_cast, located_at, op_call, refuse_call, where_of
 from weft.transform._partition_open import open_composite
@@ -216,9 +217,13 @@ class Pullback:
     def zeros_like(self, node: Node, index: int) -> Any:
         """A gradient of nothing for one of several results."""
         type_ = node.meta["type"][index]
-        if isinstance(type_, Spec) and any(isinstance(d, Dim) for d in type_.shape):
-            return self.builder.call(TABLE["zeros_like"], self.builder.item(node, index, type_))
-        return self.builder.zeros(type_)
+        if not isinstance(type_, Spec) or not any(isinstance(d, Dim) or d == 0 for d in type_.shape):
+            return self.builder.zeros(type_)
+        # What a loop tells of sizes that its turns change is 0, or a size of the body: the value itself knows.
+        around, fresh = self.builder.around(), self.builder.sizes.fresh
+        shape = [fresh(node.name) if is_inside(d, around) or same_shape((d,), (0,)) else d for d in type_.shape]
+        found = self.builder.item(node, index, Spec(shape, type_.dtype))
+        return self.builder.call(TABLE["zeros_like"], self.builder.value(found.node))
 
     # Calls
 
@@ -299,14 +304,14 @@ class Pullback:
     def _op(self, node: Node, op: Op, arguments: tuple[Any, ...], gradient: Any) -> None:
         values = self.builder.parameters(op, arguments)
         type_ = node.meta["type"]
-        if isinstance(gradient, list):
-            gradient = self._filled(gradient, type_)
         if op.composite:
             if op.eval is op.body or op.draws(node.args, node.kwargs):
                 self._opened(node, gradient)
             else:
                 self._composite(op, values, gradient)
             return
+        if isinstance(gradient, list):
+            gradient = self._filled(gradient, type_)
         result = self.builder.wrap(node, type_)
         # The last first: of an index_update, what was written before what was there, whose gradient is cleared then.
         for which, position in reversed(list(enumerate(op.positions))):
@@ -367,6 +372,8 @@ class Pullback:
         self.run([*made, node])
 
     def _add_each(self, result: Any, gradient: Any) -> None:
+        if gradient is None:
+            return
         if isinstance(result, (tuple, list)):
             for each, part in zip(result, gradient, strict=True):
                 self._add_each(each, part)

@@ -17,8 +17,6 @@ from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.ops._op import TABLE
-from weft.passes._changes import Changes
-from weft.passes.cse import merge_twins
 from weft.transform._activity import activity, any_active, loop_activity
 from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, type_carries, with_inputs
 from weft.transform._builder import Builder, Value
@@ -66,8 +64,7 @@ class Joint:
     ) -> None:
         """`turns` is how often the body may run: a value from outside can be kept once for all of them."""
         self.outer = outer
-        self.graph = copy_body(body, outer.builder)
-        merge_twins(self.graph, Changes())  # an element that is read twice goes on the tape once
+        self.graph = copy_body(body, outer.builder, merge=True)  # what is read twice goes on the tape once
         self.places = self.graph.find_nodes(op="placeholder")
         self.own = self.places[:own]
         self.operands = operands
@@ -188,7 +185,7 @@ class _Loop:
         active = [*(False,) * counters, *carries, *outside]
         self.joint = joint = Joint(pull, body, counters + count, operands, active, _TURNS)
         self.places = joint.own[counters:]
-        type_carries(self.places, node.meta["type"])
+        type_carries(joint.builder, self.places, node.meta["type"])
         seeds = [self._seed(k, gradient[k]) for k in self.carried]
         self.added = [j for j, each in enumerate(outside) if any_active(each)]
         into = joint.places[counters + count :]

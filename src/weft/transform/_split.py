@@ -16,10 +16,13 @@ from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.ops._dim import Dim, dim_max, dim_min, slice_length, sliced
 from weft.ops._dim_algebra import from_factor
+from weft.passes._changes import Changes
+from weft.passes._kinds import has_writes
+from weft.passes.cse import merge_twins
 from weft.transform._builder import Builder
 from weft.transform._calls import op_call
 from weft.transform._mincut import cheapest_to_keep
-from weft.transform._remat import Regions
+from weft.transform._remat import Regions, is_unsteady
 from weft.transform._tape import Tape, Tapes, touch
 
 _MOVES = frozenset(
@@ -33,7 +36,7 @@ _UNKNOWN_SIZE = 1000  # elements, of an array of which nobody knows
 
 def cheap(node: Node) -> bool:
     """Whether a call costs next to nothing to run again, and gives the same."""
-    if node.op != "call_function" or node.bodies or node.is_impure():
+    if node.op != "call_function" or node.bodies or node.is_impure() or is_unsteady(node):
         return False
     if node.target in _QUICK:
         return True
@@ -167,11 +170,17 @@ def _pair_of(guard: Any) -> Any:
     return tuple(side.key if isinstance(side, Dim) else side for side in (guard.left, guard.right))
 
 
-def copy_body(body: Graph, outer: Builder) -> Graph:
-    """A copy of a body whose types speak of sizes of its own nodes, or of those around it."""
+def copy_body(body: Graph, outer: Builder, merge: bool = False) -> Graph:
+    """A copy of a body whose types speak of sizes of its own nodes, or of those around it.
+
+    With `merge`, what is computed twice is computed once.
+    """
     made = body.clone()
     known: dict[Node, Any] = {}
     _pair(body, made, known)
+    if merge and not has_writes(made):  # into a list: what is read before and after one differs
+        merged = merge_twins(made, Changes())
+        known.update((node, merged[copied]) for node, copied in known.items() if copied in merged)
     types = Retyped(outer, known)
     types.body(made)
     types.carry_over()
@@ -213,6 +222,7 @@ class Retyped:
         self.atoms: dict[Any, Any] = {}
         self.dims: dict[Any, Any] = {}  # by its key, what a size is now
         self.values: dict[Node, Any] = {}
+        self.sources: dict[Any, Any] = {}  # sizes of copies, by what they are sizes of
         self.inside: dict[Node, Any] = {}  # what stands for nodes of bodies
 
     @property
@@ -318,6 +328,9 @@ class Retyped:
         kind, _, *axis = atom.source
         if not isinstance(now, Node):
             return now if kind == "node" else None
-        if kind == "node":
-            return self.sizes.value(atom.name, atom.hint, ("node", now))
-        return self.sizes.size(atom.name, atom.hint, ("size", now, *axis))
+        source = (kind, now, *axis)
+        found = self.sources.get(source)
+        if found is None:
+            make = self.sizes.value if kind == "node" else self.sizes.size
+            found = self.sources[source] = make(atom.name, atom.hint, source)
+        return found
