@@ -352,3 +352,35 @@ def test_draws_of_pythons_own_generators() -> None:
         compiled = weft.compile(program)
         for x in (1.0, -2.0):
             assert compiled(x) == program(x)
+
+
+def test_assigned_in_a_message_and_in_a_function_that_is_differentiated() -> None:
+    def told(x):
+        n = 0
+
+        def count():
+            nonlocal n
+            n += 1
+            return "never"
+
+        assert x.sum() > -1, count()
+        return n
+
+    def differentiated(x):
+        n = 0
+
+        def loss(s):
+            nonlocal n
+            n += 1
+            return (s**2).sum()
+
+        if x.sum() > 1:
+            x = weft.grad(loss)(x)
+        return x, n
+
+    assert weft.compile(told)(np.ones(2)) == 0
+    compiled = weft.compile(differentiated)
+    for value, count in ((1.0, 1), (0.1, 0)):
+        gradient, n = compiled(np.full(2, value))
+        assert n == count
+        np.testing.assert_array_equal(gradient, np.full(2, 2 * value if count else value))

@@ -116,7 +116,7 @@ class Places:
         _, home = self.homes.get(id(cell), (None, None))
         region: Region | None = self.recorder.region
         while region is not None and region is not home and region is not self.recorder.root:
-            if not region.virtual and id(cell) not in region.own_cells:
+            if region.own_cells is not None and id(cell) not in region.own_cells:
                 if (id(cell), "cell_contents") not in self.known:
                     self.recorder.python_effects += 1
                 self.changed(cell, "cell_contents", name, home)

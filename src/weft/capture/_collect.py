@@ -113,6 +113,7 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
     """What `compute(k)` gives, its structure and types, found by capturing it and taking it back."""
     while True:
         watched, grown, region = Watched(recorder), recorder.lists.mark(), recorder.enter()
+        region.own_cells = frozenset()
         try:
             node = region.placeholder("k")
             node.meta["type"] = int

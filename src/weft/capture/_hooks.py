@@ -214,8 +214,10 @@ class Hooks(PlainHooks):
         if not isinstance(condition, Traced):
             super().assert_(site, condition, message)  # noqa: PT009  # the hook of an `assert`, no test's
             return
-        text = None if message is None else message()
         recorder = self.recorder
+        assigned = len(recorder.places.log)
+        text = None if message is None else message()
+        recorder.places.undo(assigned)  # the program gets there only where it is over
         recorder.create(
             check, (recorder.truth(condition),) if text is None else (recorder.truth(condition), text), {}, None
         )

@@ -18,7 +18,7 @@ def attempt_pure(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None
     grown, watched, log = recorder.lists.mark(), Watched(recorder), recorder.places.log
     effects = recorder.python_effects, len(log)
     region = recorder.enter()
-    region.trial = True
+    region.trial, region.own_cells = True, frozenset()
     try:
         value = compute()
         pure = isinstance(value, (Scalar, bool, np.bool_)) and (recorder.python_effects, len(log)) == effects

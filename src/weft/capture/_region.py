@@ -67,7 +67,8 @@ class Region:
         self.sizes: dict[Any, Node] = {}
         self.made: set[int] = set()  # ids of containers made here, which code of this region may change
         self.kept: list[Any] = []  # what those ids belong to, so that they stay theirs
-        self.own_cells: frozenset[int] = frozenset()  # ids of variables shared with other functions, looked after here
+        # Of a branch, loop or the like, the ids of variables shared with other functions that it looks after itself.
+        self.own_cells: frozenset[int] | None = None
         self.failed: Node | None = None  # the node that raises, where this path ends in one
 
     def contains(self, region: Region | None) -> bool:
