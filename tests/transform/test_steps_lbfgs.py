@@ -136,7 +136,8 @@ def writing_parameters(net: Any, opt: Any, x: Any, y: Any) -> Any:
 def some_of_them(net: Any, opt: Any, x: Any, y: Any) -> Any:
     def closure() -> Any:
         opt.zero_grad()
-        loss = (net[0](x) ** 2).mean()
+        h = net[0](x)
+        loss = (h * h).mean()
         loss.backward()
         return loss
 
@@ -179,7 +180,7 @@ def twice(net: Any, opt: Any, x: Any, y: Any) -> Any:
         return loss
 
     first = opt.step(closure)
-    return first, opt.step(closure), sum((p.grad**2).sum() for p in net.parameters())
+    return first, opt.step(closure), sum((p.grad * p.grad).sum() for p in net.parameters())
 
 
 def evaluated_after(net: Any, opt: Any, x: Any, y: Any) -> Any:
