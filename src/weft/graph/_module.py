@@ -24,6 +24,7 @@ from weft.graph._graph import Graph
 from weft.graph._interpreter import note_node
 
 _numbers = itertools.count(1)
+_gone: list[str] = []  # files of modules that are no more: they leave the cache when nobody can be looking through it
 _OWN = "_class_of_one_instance"
 
 
@@ -95,7 +96,9 @@ class GraphModule(Module):
         filename = self.__dict__.get("_filename")
         if filename is None:
             filename = self.__dict__["_filename"] = f"<weft {type(self).__name__.strip('<>')} {next(_numbers)}>"
-            weakref.finalize(self, linecache.cache.pop, filename, None)
+            weakref.finalize(self, _gone.append, filename)
+        while _gone:
+            linecache.cache.pop(_gone.pop(), None)
         scope = dict(generated.globals)
         exec(compile(generated.src, filename, "exec", dont_inherit=True), scope)
         # No modification time: linecache then never looks for the file on disk.
