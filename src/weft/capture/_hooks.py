@@ -16,6 +16,7 @@ import numpy as np
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._convert_site import Site
+from weft.capture._identity import same_object
 from weft.capture._iterables import Items
 from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
+_NAMED = {"in": "contains", "not in": "not_contains", "is": "is_", "is not": "is_not"}
 _CHANGING: dict[Any, set[str]] = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
     dict: {"pop", "popitem", "clear", "update", "setdefault"},
@@ -156,15 +158,9 @@ class Hooks(PlainHooks):
         return self.not_(self.contains(item, container))
 
     def is_(self, left: Any, right: Any) -> Any:
-        if isinstance(left, Opaque) or isinstance(right, Opaque):
-            return self.recorder.opaque(operator.is_, (left, right), {})
-        if isinstance(left, Array) and isinstance(right, Array):
-            self.recorder.asked_identity = True
-        return self.recorder.training.is_none(left) if right is None else left is right
+        return same_object(self.recorder, left, right)
 
     def is_not(self, left: Any, right: Any) -> Any:
-        if isinstance(left, Opaque) or isinstance(right, Opaque):
-            return self.recorder.opaque(operator.is_not, (left, right), {})
         return self.not_(self.is_(left, right))
 
     def compare(self, op: str, left: Any, right: Any) -> Any:
@@ -176,8 +172,6 @@ class Hooks(PlainHooks):
         return isinstance(value, Traced)
 
     def is_constant(self, value: Any, constant: Any) -> Any:
-        if isinstance(value, Scalar) and value.kind is bool and constant is not None:
-            return value if constant else self.not_(value)
         return self.is_(value, constant)
 
     def known_class(self, value: Any, pattern: str) -> type:
@@ -192,13 +186,11 @@ class Hooks(PlainHooks):
     def chain(self, site: int, left: Any, *rest: tuple[str, Callable[[], Any]]) -> Any:
         (op, operand), *others = rest
         right = operand()
-        result = COMPARISONS[op](left, right) if op not in ("in", "not in") else self._member(op, left, right)
+        named = _NAMED.get(op)
+        result = COMPARISONS[op](left, right) if named is None else getattr(self, named)(left, right)
         if not others:
             return result
         return self.and_(site, result, lambda: self.chain(site, right, *others))
-
-    def _member(self, op: str, item: Any, container: Any) -> Any:
-        return self.contains(item, container) if op == "in" else self.not_contains(item, container)
 
     def comprehension(
         self, site: int, kind: str, iterable: Any, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None

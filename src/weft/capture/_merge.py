@@ -203,6 +203,7 @@ def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Reg
     spec = settle_sizes(recorder, type_.spec, node, name)
     node.meta["type"] = spec
     buffer = Buffer(spec, name)
+    buffer.joined = True
     (region or recorder.region).make(buffer, node)
     return recorder.array_class(type_.tensor)(recorder, buffer, (), spec)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.capture._identity import same_object
 from weft.capture._python_calls import PYTHON, PythonCalls, python
 from weft.capture._values import Traced
 from weft.ops._op import op_of
@@ -50,13 +51,14 @@ for _name in _UPDATES:
 
 
 @python(operator.is_)
-def _is(calls: PythonCalls, a: Any, b: Any) -> bool:
-    return a is b
+def _is(calls: PythonCalls, a: Any, b: Any) -> Any:
+    return same_object(calls.recorder, a, b)
 
 
 @python(operator.is_not)
-def _is_not(calls: PythonCalls, a: Any, b: Any) -> bool:
-    return a is not b
+def _is_not(calls: PythonCalls, a: Any, b: Any) -> Any:
+    same = same_object(calls.recorder, a, b)
+    return calls.recorder.negation(same) if isinstance(same, Traced) else not same
 
 
 for _name, _function in vars(np.ndarray).items():

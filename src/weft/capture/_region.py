@@ -22,11 +22,24 @@ class Buffer:
     `stale` says why it can no longer be read, where that is so. `maybe` names the buffers of which this may be one
     where a branch chose between them; those have it among their `shadows`. Neither may then be written any more.
     `origins` are the buffers that `maybe` names; `unless` is a condition under which it is none of them.
+    `joined` says that paths of the program have met here: which array it is depends on the way that was gone.
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
     """
 
     __slots__ = (
-        *("__weakref__", "choice", "layout", "listed", "maybe", "name", "origins", "shadows", "spec", "stale"),
+        *(
+            "__weakref__",
+            "choice",
+            "joined",
+            "layout",
+            "listed",
+            "maybe",
+            "name",
+            "origins",
+            "shadows",
+            "spec",
+            "stale",
+        ),
         *("target", "unless"),
     )
 
@@ -42,6 +55,7 @@ class Buffer:
         self.shadows: list[Buffer] = []
         self.origins: tuple[Buffer, ...] = ()
         self.unless: Any = None
+        self.joined = False
 
 
 class NotArithmetic(BaseException):
