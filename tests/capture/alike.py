@@ -1,4 +1,4 @@
-"""Runs a program plainly, compiled and scripted, one call after the other, and compares all that a caller can notice."""
+"""Runs a program plainly, compiled and scripted, call after call, and compares all that a caller can notice."""
 
 from __future__ import annotations
 
