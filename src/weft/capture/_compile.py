@@ -86,7 +86,7 @@ class Entry:
             taped.plainly, run = run, taped
         elif not arrays and (steps or self._gives_arrays()):
             run = without_tape(run)
-        self.run = self.guards.entry(run)
+        self.run = self.guards.checks.entry(run)
 
     def _gives_arrays(self) -> bool:
         """Whether all that is seen outside is known to be no Tensor: then the tape has nothing to know of."""
@@ -210,7 +210,7 @@ class CompiledFunction:
         """The entry for a call that none was found for: a new one, or none and why."""
         failing = []
         for entry in self._entries:
-            condition = entry.guards.failing(values)
+            condition = entry.guards.checks.failing(values)
             if condition is None:  # another thread captured it meanwhile
                 return entry, None
             failing.append(condition)

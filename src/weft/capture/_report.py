@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft import _where
+from weft.capture._checks import short
 from weft.capture._draws import draw, make_generator, shuffled
-from weft.capture._guards import _short
 from weft.capture._wrap import is_wrapped
 from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
@@ -32,7 +32,7 @@ def report(entry: Any) -> list[str]:
     lines += _section("writes", [_name(target) for target, _ in writes])
     lines += _section("random numbers", [_at(node, "drawn") for node in nodes if node.target in _DRAWS])
     lines += _section("run as Python", _opaque(nodes))
-    lines += _section("valid while", [c.says for c in entry.guards.conditions if not c.basic])
+    lines += _section("valid while", [c.says for c in entry.guards.checks.conditions if not c.basic])
     lines += _section("passes", _passes(entry.report))
     return lines
 
@@ -59,7 +59,7 @@ def _inputs(entry: Any) -> list[str]:
         if leaf.node is not None:
             lines.append(f"{entry.guards.labels[leaf.node]}: {_type(leaf.node.meta.get('type'), leaf.value)}")
         else:
-            lines.append(f"{leaf.parameter}: fixed, {_short(leaf.value)}")
+            lines.append(f"{leaf.parameter}: fixed, {short(leaf.value)}")
     return lines
 
 

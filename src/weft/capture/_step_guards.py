@@ -9,6 +9,7 @@ import numpy as np
 
 from weft._step import number_of
 from weft.autograd import Tensor
+from weft.capture._checks import Expr, both, call, form, same
 from weft.capture._step_state import Stepped, _kind
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ def step_guards(guards: Guards, training: Training) -> None:
     """Add the guards of a step to those of a captured call."""
     for (_, name), began in training.began.items():
         holder, _ = training.recorder.computed[began.node]
-        read = f"{guards.bound(number_of, 'number')}({guards.bound(holder, 'holder')}, {name!r})"
-        kind = type(number_of(holder, name))
-        guards.require(f"type({read}) is {guards.bound(kind, 'kind')}", f"{name} is a number of type {kind.__name__}")
+        cls = type(number_of(holder, name))
+        test = same(form("type", call(number_of, holder, name)), cls)
+        guards.require(test, f"{name} is a number of type {cls.__name__}")
     if not training.used and not training.optimizers:
         return
     inputs = {id(value): guards.names[node] for node, value in training.inputs.items() if node in guards.names}
@@ -30,51 +31,45 @@ def step_guards(guards: Guards, training: Training) -> None:
     outside = []
     for value, _ in training.buffers().values():
         if id(value) in inputs:
-            text = inputs[id(value)]
-            needs = value._requires_grad
-            test = f"{text}._requires_grad is {needs}"
+            given, needs = inputs[id(value)], value._requires_grad
+            test = same(form("requires_grad", given), needs)
             if needs:
-                test += f" and {text}._step is None and not {text}._hooks"
+                test = both(test, same(form("step", given), None), form("not", form("hooks", given)))
             guards.require(test, f"{labels[id(value)]} {'requires' if needs else 'does not require'} a gradient")
         else:
             outside.append((value, value._requires_grad, value.dtype, value.shape, _hooks(value)))
-    held = guards.bound(tuple(outside), "leaves")
     guards.require(
-        f"{guards.bound(leaves_fit, 'fits')}({held})",
+        call(leaves_fit, tuple(outside)),
         "the same parameters require gradients, of the same shapes, dtypes and hooks",
     )
     asked = [grad for grad in training.grads.values() if grad.asked]
     was = {id(grad.tensor): None if grad.tensor.grad is None else _kind(grad.tensor.grad) for grad in asked}
     for grad in asked:
         if id(grad.tensor) in inputs:
-            fits, before = guards.bound(grad_fits, "fits"), guards.bound(was[id(grad.tensor)], "was")
-            guards.require(
-                f"{fits}({inputs[id(grad.tensor)]}, {before})", "an argument has a gradient, or none, as before"
-            )
+            test = call(grad_fits, inputs[id(grad.tensor)], was[id(grad.tensor)])
+            guards.require(test, "an argument has a gradient, or none, as before")
     kept = tuple((grad.tensor, was[id(grad.tensor)]) for grad in asked if id(grad.tensor) not in inputs)
     if kept:
-        text = f"{guards.bound(grads_fit, 'fits')}({guards.bound(kept, 'grads')})"
         has = "have" if kept[0][1] is not None else "have no"
-        guards.require(text, f"the parameters {has} gradients when the step begins")
+        guards.require(call(grads_fit, kept), f"the parameters {has} gradients when the step begins")
     _sharing(guards, training, inputs)
     for stepped in training.optimizers.values():
-        text = f"{guards.bound(optimizer_fits, 'fits')}({guards.bound(_Was(stepped), 'optimizer')})"
         name = type(stepped.optimizer).__name__
-        guards.require(text, f"{name} has the same parameters, options that decide, and kinds of state")
+        says = f"{name} has the same parameters, options that decide, and kinds of state"
+        guards.require(call(optimizer_fits, _Was(stepped)), says)
 
 
-def _sharing(guards: Guards, training: Training, inputs: dict[int, str]) -> None:
+def _sharing(guards: Guards, training: Training, inputs: dict[int, Expr]) -> None:
     """What the step writes shares no memory with anything else: the graph takes each for itself."""
     if not training.put:
         return
     given = [(value, inputs[id(value)]) for value in training.inputs.values() if id(value) in inputs]
-    given = [(value, text) for value, text in given if isinstance(value, (np.ndarray, Tensor))]
+    given = [(value, found) for value, found in given if isinstance(value, (np.ndarray, Tensor))]
     outside: list[Any] = [value for value, _ in training.buffers().values() if id(value) not in inputs]
     outside += [value for value, _ in training.recorder.constants.values() if isinstance(value, np.ndarray)]
     written = tuple(id(value) in training.put for value in (*outside, *(value for value, _ in given)))
-    held = f"{guards.bound(tuple(outside), 'held')}, {guards.bound(written, 'written')}"
-    text = f"{guards.bound(apart, 'apart')}({held}, {', '.join(text for _, text in given)})"
-    guards.require(text, "what the step writes shares no memory with anything else", plain=True)
+    test = call(apart, tuple(outside), written, *(found for _, found in given))
+    guards.require(test, "what the step writes shares no memory with anything else", plain=True)
 
 
 def apart(outside: tuple[Any, ...], written: tuple[bool, ...], *given: Any) -> bool:
