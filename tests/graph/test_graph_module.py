@@ -110,8 +110,10 @@ def test_code_is_generated_when_needed() -> None:
     assert gm(3) == 6 and gm(4) == 8 and "x * 2" in gm.code
     assert calls == [1]
     node.update_arg(1, 10)
-    assert gm(3) == 6, "edits show after recompile, as in torch.fx"
+    assert gm(3) == 30 and calls == [1, 1]
+    node.update_arg(1, 10)
     code = gm.recompile()
+    assert calls == [1, 1, 1]
     assert gm(3) == 30 and code.src == gm.code and "x * 10" in code.src
     gm.graph = doubled()
     assert gm(3) == 6 and gm.graph.owning_module is gm

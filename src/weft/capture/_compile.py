@@ -33,7 +33,7 @@ from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._step_counters import Counted
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
-from weft.errors import CaptureError, TraceError, WeftError
+from weft.errors import CaptureError, GraphError, TraceError, WeftError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._list_arrays import OtherArray
 from weft.passes import PassManager
@@ -79,14 +79,34 @@ class Entry:
             if arrays:
                 Reuse(self.graph).run()
         self.module = GraphModule(dict(captured.graph.constants), captured.graph)
-        if arrays:
+        self.edited = False
+        self._arrays, self._steps = arrays, steps
+        if taped is not None:
+            taped.plainly = self._forward(untaped=False)
+        run = taped or self._forward(untaped=not arrays and (steps or self._gives_arrays()))
+        self.run = self.guards.checks.entry(run)
+
+    def _forward(self, untaped: bool) -> Any:
+        """The code of the graph, as a function of its inputs."""
+        if self._arrays:
             ask_nobody(type(self.module).forward)
         run = type(self.module).forward.__get__(self.module)
-        if taped is not None:
-            taped.plainly, run = run, taped
-        elif not arrays and (steps or self._gives_arrays()):
-            run = without_tape(run)
-        self.run = self.guards.checks.entry(run)
+        return without_tape(run) if untaped else run
+
+    def _graph_edited(self) -> None:
+        self.edited = True
+
+    def follow(self) -> None:
+        """Run the graph as it is after edits: on Tensors that require gradients, each op is on the tape by itself."""
+        self.graph.lint()
+        inputs = [node.name for node in self.graph.find_nodes(op="placeholder")]
+        if len(inputs) != len(self.guards.names):
+            raise GraphError(
+                f"the edited graph has {len(inputs)} inputs, the function gives {len(self.guards.names)}",
+                help="leave the placeholders of a captured graph as they are; or make a GraphModule of graph.clone()",
+            )
+        self.run = self.guards.checks.entry(self._forward(untaped=self._steps and not self._arrays))
+        self.edited = False
 
     def _gives_arrays(self) -> bool:
         """Whether all that is seen outside is known to be no Tensor: then the tape has nothing to know of."""
@@ -199,6 +219,8 @@ class CompiledFunction:
         """Capture the call, keep the graph, and run it."""
         args, kwargs = _as_call(inspect.signature(self._plain).parameters.values(), values)
         with self._lock:
+            if any(entry.edited for entry in self._entries):
+                self._follow_edits()
             entry, error = self._entry_for(values, args, kwargs)
         result = MISS if entry is None else entry.run(*values)
         # A guard may not hold of the very call it was made for: that arrays share no memory.
@@ -228,8 +250,20 @@ class CompiledFunction:
             self._reasons.append(max(reversed(failing), key=lambda condition: condition.reached).says)
         self._misses += 1
         self._entries.append(entry)
+        entry.graph._watch(self, entry)
         self._runs = tuple(one.run for one in self._entries)
         return entry, None
+
+    def _graph_edited(self) -> None:
+        self._runs = ()  # so that the next call comes to `_miss`
+
+    def _follow_edits(self) -> None:
+        for entry in self._entries:
+            if entry.edited:
+                entry.follow()
+                entry.run = self._guarded(entry)
+                entry.graph._watch(self, entry)
+        self._runs = tuple(entry.run for entry in self._entries)
 
     def _plainly(self, args: list[Any], kwargs: dict[str, Any], error: Exception | None) -> Any:
         """Run the function itself: what the capture met, the call meets too."""
@@ -247,15 +281,17 @@ class CompiledFunction:
             try:
                 captured = capture_call(self._plain, tuple(args), kwargs, dynamic, keeps_raising=self._keeps_raising)
                 entry = Entry(captured, not dynamic)
-                if may_differ(entry.graph) and repeatable(entry.graph):
-                    entry.run = self._or_plainly(entry.run)
+                entry.run = self._guarded(entry)
                 return entry
             except Exception as error:  # whatever it is, the other way may do without
                 met.append(error)
         raise next((error for error in met if not isinstance(error, TraceError)), met[0])
 
-    def _or_plainly(self, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _guarded(self, entry: Entry) -> Callable[..., Any]:
         """A run that the function itself takes over where an array of a list is not what the graph was captured for."""
+        run: Callable[..., Any] = entry.run
+        if not (may_differ(entry.graph) and repeatable(entry.graph)):
+            return run
 
         def run_or_plainly(*values: Any) -> Any:
             try:

@@ -123,10 +123,7 @@ def _replace(
     graph = _target(gm)
     pattern_graph = graph_of(pattern)
     matches = SubgraphMatcher(pattern_graph, **options).match(graph)
-    replaced = rewrite(graph, pattern_graph, matches, replacement_for)
-    if replaced and isinstance(gm, GraphModule):
-        gm.recompile()
-    return replaced
+    return rewrite(graph, pattern_graph, matches, replacement_for)
 
 
 def graph_of(piece: Any) -> Graph:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
+from weakref import WeakSet
 
 from weft.errors import GraphError
 from weft.graph import _labels
@@ -37,6 +38,7 @@ class Graph:
     """A program as a list of nodes, in an order in which they can run."""
 
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None) -> None:
+        self._watchers: WeakSet[Any] | None = None  # whom the next edit is told to
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
         self._tracer_extras = tracer_extras
@@ -47,7 +49,7 @@ class Graph:
         self._names = Names()
         self._candidates: dict[Any, str] = {}  # target → the name to try; spares working it out for every node
         self._table: dict[tuple[str, Any], dict[Node, None]] | None = None
-        self.signature: Inputs | None = None  # set where inputs are pytrees or fixed to constants
+        self._signature: Inputs | None = None
         self.constants: dict[str, Any] = {}  # arrays the program closed over, by the name its get_attr nodes read
 
     # Reading
@@ -68,6 +70,16 @@ class Graph:
         else:
             found = [node for (kind, _), nodes in self._table.items() if kind == op for node in nodes]
         return sorted(found) if sort else found
+
+    @property
+    def signature(self) -> Inputs | None:
+        """How arguments become inputs, where they are pytrees or fixed to constants."""
+        return self._signature
+
+    @signature.setter
+    def signature(self, signature: Inputs | None) -> None:
+        self._signature = signature
+        self._edited()
 
     def output_node(self) -> Node:
         """The graph's output."""
@@ -110,6 +122,8 @@ class Graph:
             self._len += 1
             if self._table is not None:
                 self._remember(node)
+            if self._watchers is not None:
+                self._edited()
         else:
             self._place(node, before)
         return node
@@ -226,6 +240,7 @@ class Graph:
         self._unlink(to_erase)
         to_erase._let_go()
         to_erase._erased = True
+        self._edited()
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Erase every node that nothing reads and that does nothing else, in bodies too; True if any went."""
@@ -356,6 +371,24 @@ class Graph:
 
     # Internals
 
+    def _watch(self, *watchers: Any) -> None:
+        """Call `_graph_edited` of each watcher, once, when this graph or a body in it is edited the next time.
+
+        Whoever has made something of a graph (code, a plan) throws it away then: so a run has nothing to check.
+        """
+        if self._watchers is None:
+            self._watchers = WeakSet()
+        self._watchers.update(watchers)
+        for node in self.nodes:
+            for body in node.bodies:
+                body._watch(*watchers)
+
+    def _edited(self) -> None:
+        if self._watchers is not None:
+            watchers, self._watchers = self._watchers, None
+            for watcher in watchers:
+                watcher._graph_edited()
+
     def _place(self, node: Node, before: Node) -> None:
         """Put a node before another, moving it if it is in the list already."""
         if node.graph is not self or before.graph is not self:
@@ -371,6 +404,7 @@ class Graph:
         _labels.assign(node, self._root)
         if self._table is not None:
             self._remember(node)
+        self._edited()
 
     def _unlink(self, node: Node) -> None:
         # The node keeps its own links, so that whoever is visiting it can go on from there.

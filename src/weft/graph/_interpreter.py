@@ -36,12 +36,23 @@ class Interpreter:
         self.args_iter: Iterator[Any] = iter(())
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values
-        self.user_to_last_uses: dict[Node, list[Node]] = last_uses(self.graph.nodes) if garbage_collect_values else {}
+        self._last_uses: dict[Node, list[Node]] | None = None
 
     @property
     def submodules(self) -> dict[str, Any]:
         """Every submodule by dotted name."""
         return dict(self.module.named_modules())
+
+    @property
+    def user_to_last_uses(self) -> dict[Node, list[Node]]:
+        """For each node, the nodes whose values nothing reads after it has run; empty where all values are kept."""
+        if self._last_uses is None:
+            self._last_uses = last_uses(self.graph.nodes) if self.garbage_collect_values else {}
+            self.graph._watch(self)
+        return self._last_uses
+
+    def _graph_edited(self) -> None:
+        self._last_uses = None
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
         """Run the whole graph and return its result.
@@ -65,6 +76,7 @@ class Interpreter:
     def _run(self, args: Iterator[Any], initial_env: dict[Node, Any] | None) -> Any:
         self.env = {} if initial_env is None else dict(initial_env)
         self.args_iter = args
+        unused_after = self.user_to_last_uses
         for node in self.graph.nodes:
             if node in self.env:
                 continue
@@ -77,7 +89,7 @@ class Interpreter:
                 if initial_env is None and (extra := len(list(self.args_iter))):
                     raise TypeError(f"{extra} argument{'s' * (extra > 1)} more than the graph has inputs")
                 return self.env[node]
-            for unused in self.user_to_last_uses.get(node, ()):
+            for unused in unused_after.get(node, ()):
                 self.env.pop(unused, None)
         return None
 

@@ -1,8 +1,7 @@
 """`GraphModule`: a graph with the parameters and submodules it uses, callable as the code it prints.
 
-Every instance has a class of its own, whose `forward` is the generated function. Code is generated when it is first
-needed (a call, a read of `code`), so building and editing cost nothing; after editing a graph whose code has been
-generated, call `recompile()`.
+Every instance has a class of its own, whose `forward` is the generated function. Code is generated when it is needed
+(a call, a read of `code`), and an edit of the graph throws it away: what runs and what is shown is the present graph.
 """
 
 from __future__ import annotations
@@ -70,8 +69,11 @@ class GraphModule(Module):
         if not isinstance(graph, Graph):
             raise TypeError(f"GraphModule.graph must be a Graph, got {type(graph).__name__}")
         self.__dict__["_graph"] = graph
-        self.__dict__["_generated"] = None
         graph.owning_module = self
+        self._graph_edited()
+
+    def _graph_edited(self) -> None:
+        self.__dict__["_generated"] = None
         type(self).forward = _LazyForward()  # type: ignore[assignment,method-assign]  # becomes a function when looked up
 
     # Code
@@ -91,8 +93,9 @@ class GraphModule(Module):
         return self.recompile() if generated is None else generated
 
     def recompile(self) -> PythonCode:
-        """Generate the code again; needed after every edit of the graph."""
+        """Generate the code now. Otherwise it is generated when it is next needed after an edit."""
         generated: PythonCode = self._graph.python_code("self")
+        self._graph._watch(self)
         filename = self.__dict__.get("_filename")
         if filename is None:
             filename = self.__dict__["_filename"] = f"<weft {type(self).__name__.strip('<>')} {next(_numbers)}>"

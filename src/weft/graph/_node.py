@@ -38,20 +38,21 @@ class Node:
     """One value of a graph: an input, a parameter, the result of a call, or the output."""
 
     __slots__ = (
+        "__dict__",  # for attributes of whoever works on the graph
         "__weakref__",
         "_args",
         "_erased",
         "_kwargs",
         "_label",
         "_meta",
+        "_name",
         "_next",
         "_op",
         "_position",
         "_prev",
         "_target",
+        "_type",
         "graph",
-        "name",
-        "type",
         "users",
     )
 
@@ -66,10 +67,10 @@ class Node:
         return_type: Any = None,
     ) -> None:
         self.graph = graph
-        self.name = name
+        self._name = name
         self._op = op
         self._target = target
-        self.type = return_type
+        self._type = return_type
         self.users: dict[Node, None] = {}
         self._meta: dict[str, Any] | None = None
         self._position: _where.Position | None = None
@@ -99,6 +100,7 @@ class Node:
         for new in nodes_in((new_args, new_kwargs)):
             new.users[self] = None
         self._args, self._kwargs = new_args, new_kwargs
+        self.graph._edited()
 
     def _let_go(self) -> None:
         """Read no node any more; constants stay, for whoever still holds this node."""
@@ -122,6 +124,7 @@ class Node:
         self.graph._forget(self)
         self._op = op
         self.graph._remember(self)
+        self.graph._edited()
 
     @property
     def target(self) -> Any:
@@ -133,6 +136,27 @@ class Node:
         self.graph._forget(self)
         self._target = target
         self.graph._remember(self)
+        self.graph._edited()
+
+    @property
+    def name(self) -> str:
+        """What the node is called in the graph and in its code."""
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+        self.graph._edited()
+
+    @property
+    def type(self) -> Any:
+        """The annotation of the value, where the program has one."""
+        return self._type
+
+    @type.setter
+    def type(self, annotation: Any) -> None:
+        self._type = annotation
+        self.graph._edited()
 
     # Arguments
 
@@ -194,6 +218,7 @@ class Node:
         for node in nodes_in(new):
             node.users[self] = None
         self._args = (*self._args[:idx], new, *self._args[idx:])
+        self.graph._edited()
 
     def update_kwarg(self, key: str, arg: Any) -> None:
         """Set one keyword argument."""

@@ -102,7 +102,7 @@ class PassManager:
         self.restore = restore
 
     def run(self, graph: Graph | GraphModule) -> Report:
-        """Run the passes; a module is compiled again at the end."""
+        """Run the passes; a module then runs the new graph."""
         if not isinstance(graph, (Graph, GraphModule)):
             raise TypeError(f"PassManager: a Graph or a GraphModule is expected, got {type(graph).__name__}")
         target = graph.graph if isinstance(graph, GraphModule) else graph
@@ -111,8 +111,6 @@ class PassManager:
         start = target.clone() if self.restore else None
         report = Report()
         self._rounds(target, start, report)
-        if isinstance(graph, GraphModule) and report.changes:
-            graph.recompile()
         return report
 
     def _rounds(self, graph: Graph, start: Graph | None, report: Report) -> None:
