@@ -189,7 +189,8 @@ def compared(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
     cached = _run(compiled, *copies[2], state)
     what = different(plain.seen, first.seen) or different(plain.seen, cached.seen)
     times = (again.seconds, cached.seconds)
-    refusal = next((run.seen["raised"] for run in (first, cached) if "CaptureError" in (run.seen["raised"] or "")), None)
+    raised = [run.seen["raised"] or "" for run in (first, cached)]
+    refusal = next((text for text in raised if text.startswith("CaptureError")), None)
     if refusal and refusal != plain.seen["raised"]:
         return Outcome(name, "refused", refusal, *times)
     if what:
@@ -244,7 +245,7 @@ def _differences(path: str, one: Any, other: Any, known: set[tuple[int, int]]) -
             yield f"{path}: {one.dtype}{one.shape}, then {other.dtype}{other.shape}"
         elif not _same_numbers(one, other):
             yield f"{path}: {_short(one)}, then {_short(other)}"
-    elif isinstance(one, (list, tuple, collections.deque)) or (isinstance(one, np.ndarray)):
+    elif isinstance(one, (list, tuple, collections.deque, np.ndarray)):
         if len(one) != len(other):
             yield f"{path}: {len(one)} items, then {len(other)}"
         else:
@@ -312,9 +313,7 @@ def summary(path: Path) -> str:
     lines = [f"{len(verdicts)} functions, {judged} judged, {share} % captured: " + _counted(counts)]
     for verdict in _ORDER[:4]:
         lines += [f"  {v}: {r.function}: {r.detail}" for r in rows if (v := r.verdict) == verdict]
-    reasons = collections.Counter(
-        row.detail.splitlines()[0] for row in rows if row.verdict == "refused" and row.detail
-    )
+    reasons = collections.Counter(row.detail.splitlines()[0] for row in rows if row.verdict == "refused" and row.detail)
     lines += [f"  {count:4} {reason}" for reason, count in reasons.most_common(60)]
     slow = [r for r in rows if r.verdict == "captured" and r.cached_s > 10 * r.plain_s and r.cached_s > 1e-3]
     lines += [f"  slower: {r.function}: {r.plain_s * 1e3:.2f} ms, compiled {r.cached_s * 1e3:.2f} ms" for r in slow]
@@ -351,7 +350,8 @@ def main() -> int:
     import pytest
 
     given.out.unlink(missing_ok=True)
-    status = pytest.main([*for_pytest.split(), "-p", "no:cacheprovider"], plugins=[Plugin(Replayer(given.package, given.out))])
+    plugin = Plugin(Replayer(given.package, given.out))
+    status = pytest.main([*for_pytest.split(), "-p", "no:cacheprovider"], plugins=[plugin])
     print(summary(given.out))
     return int(status)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 import weft.fft as fft
 import weft.linalg as linalg
 from weft import autograd, errors, nn, patterns, pytree, random
+from weft._listing import listing as _listing
 from weft._torch_names import *
 from weft._version import __version__
 from weft.autograd import Parameter, Tensor, enable_grad, inference_mode, no_grad, set_grad_enabled, tensor
@@ -37,15 +38,19 @@ if _TYPE_CHECKING:
     from weft.transform import *
 else:
     # What not every program needs is imported when it is asked for.
+    _ROOMS = ("data", "optim", "passes")
     _LATER = {name: f"weft.capture._{name}" for name in ("compile", "explain", "script", "trace")}
     _DERIVED = "grad value_and_grad vjp jvp linearize hvp jacfwd jacrev hessian vmap custom_vjp custom_jvp joint_graph"
     _LATER |= dict.fromkeys(_DERIVED.split(), "weft.transform")
 
     def __getattr__(name: str) -> object:
-        if name in ("data", "optim", "passes"):
+        if name in _ROOMS:
             return _importlib.import_module(f"weft.{name}")
         if name in _LATER:
             found = getattr(_importlib.import_module(_LATER[name]), name)
             globals()[name] = found
             return found
         raise AttributeError(f"module 'weft' has no attribute {name!r}")
+
+    _NAMESPACES = (*_ROOMS, "autograd", "errors", "fft", "graph", "linalg", "nn", "ops", "patterns", "pytree", "random")
+    __dir__ = _listing(__name__, later=(*_LATER, *_ROOMS), namespaces=_NAMESPACES)

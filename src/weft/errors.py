@@ -11,6 +11,8 @@ A message has three parts: what broke (with expected and got), where in the user
 
 from __future__ import annotations
 
+from weft._listing import listing as _listing
+
 
 class WeftError(Exception):
     """Base of all errors weft raises; catches any of them."""
@@ -95,3 +97,6 @@ class WorkerError(WeftError, RuntimeError):
 
 class WorkerTimeout(WorkerError, TimeoutError):
     """A data worker that did not answer in the time it was given."""
+
+
+__dir__ = _listing(__name__)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from weft._listing import listing as _listing
 from weft.ops.fft import (
     fft,
     fft2,
@@ -49,3 +50,5 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+__dir__ = _listing(__name__)

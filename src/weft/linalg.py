@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from weft._listing import listing as _listing
 from weft.ops.linalg import cross, matmul, matrix_transpose, outer, tensordot, vecdot
 from weft.ops.linalg import linalg_diagonal as diagonal
 from weft.ops.linalg import linalg_trace as trace
@@ -59,3 +60,5 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+__dir__ = _listing(__name__)

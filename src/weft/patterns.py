@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft._listing import listing as _listing
 from weft.graph._match import InternalMatch, SubgraphMatcher
 from weft.graph._rewrite import Match, ReplacedPatterns
 from weft.graph._wildcards import OneOf, Restriction, is_constant, is_node, is_number
@@ -63,3 +64,6 @@ def one_of(*choices: Callable[..., Any] | str) -> OneOf:
     one_of(len, relu)
     """
     return OneOf(*choices)
+
+
+__dir__ = _listing(__name__)

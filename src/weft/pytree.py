@@ -14,6 +14,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from weft._listing import listing as _listing
+
 Opener = Callable[[Any], tuple[list[Any], Any]]
 Closer = Callable[[Any, list[Any]], Any]
 
@@ -173,3 +175,7 @@ def _close_dict(kind: type[dict[Any, Any]], context: Any, children: list[Any]) -
     for key, child in zip(dict_keys(kind, context), children, strict=True):
         base.__setitem__(built, key, child)
     return built
+
+
+__all__ = ["Tree", "flatten", "map", "register"]
+__dir__ = _listing(__name__)

@@ -25,6 +25,7 @@ from weft._generator import (
     set_state,
     split,
 )
+from weft._listing import listing as _listing
 from weft.ops.choices import categorical, choice, choice_indices, multinomial, permutation, randperm
 from weft.ops.random import (
     bernoulli,
@@ -117,3 +118,6 @@ def randint(low: Any, high: Any = None, size: Any = None, *, dtype: Any = None, 
 
 def _size(size: tuple[Any, ...]) -> Any:
     return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+
+
+__dir__ = _listing(__name__)

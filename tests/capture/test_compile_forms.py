@@ -426,3 +426,18 @@ def test_assignments_that_would_happen_once_are_refused() -> None:
     with pytest.raises(CaptureError, match="changes a list that the program did not make itself"):
         weft.compile(remembering)(X, kept)
     assert kept == []
+
+
+def test_compiled_functions_and_derivatives_print_as_what_they_are() -> None:
+    def loss(x: Any) -> Any:
+        return (x**2).sum()
+
+    compiled, gradient = weft.compile(functools.partial(loss)), weft.grad(loss)
+    assert repr(compiled) == f"<compiled {loss.__qualname__}, 0 graphs>"
+    assert repr(gradient) == f"<grad of {loss.__qualname__}, 0 graphs>"
+    gradient(X)
+    rows = weft.vmap(gradient)
+    rows(np.ones((2, 3)))
+    assert repr(gradient) == f"<grad of {loss.__qualname__}, 1 graph>"
+    assert repr(rows) == f"<vmap of grad of {loss.__qualname__}, 1 graph>"
+    assert repr(weft.compile(weft.nn.Linear(2, 2))) == "<compiled Linear, 0 graphs>"

@@ -56,8 +56,19 @@ def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
     screen = Terminal()
     bar = progress([1, 2], file=screen)
+    monkeypatch.setattr("weft.data._progress._Line.advised", False)
     assert list(bar) == [1, 2] == list(bar)
-    assert screen.getvalue() == ""
+    assert "2/2 (100 %), 0.0 s" in screen.getvalue() and screen.getvalue().endswith("\n")
+    assert screen.getvalue().count("pip install pyweft[progress]") == 1
+
+
+def test_the_plain_line_of_unknown_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr("weft.data._progress._Line.every", 0.0)
+    screen = Terminal()
+    assert list(progress(iter("ab"), description="reading", file=screen)) == ["a", "b"]
+    shown = [line.partition(",")[0] for line in screen.getvalue().split("\r")[1:]]
+    assert shown[:3] == ["reading: 0", "reading: 1", "reading: 2"]
 
 
 def test_without_any_screen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_sizes(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     lines = len(text.splitlines())
-    limit = 70 if path.name == "__init__.py" else 600 if path.parent.name == "ops" else 500
+    limit = 70 if path.name == "__init__.py" else 700
     assert lines <= limit, f"{lines} lines, at most {limit}"
     assert ast.get_docstring(tree), "no module docstring"
     for node in ast.walk(tree):

@@ -1,5 +1,6 @@
 """Tensors, and the tape that gives their gradients. See `Tensor`, `backward` and `grad`."""
 
+from weft._listing import listing as _listing
 from weft.autograd import _fast, _inplace
 from weft.autograd._backward import backward, grad
 from weft.autograd._checkpoint import checkpoint
@@ -36,3 +37,5 @@ __all__ = [
     "set_grad_enabled",
     "tensor",
 ]
+
+__dir__ = _listing(__name__)

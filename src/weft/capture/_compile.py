@@ -135,6 +135,7 @@ def capture_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], d
 class CompiledFunction:
     """A function and the graphs it was captured as. It is called as the function is."""
 
+    _made_by = "compiled"
     _keeps_raising = True  # whether what may raise stays where nothing reads it, as the plain call would raise
 
     def __init__(self, function: Callable[..., Any], backend: str, dynamic: bool | None) -> None:
@@ -343,7 +344,17 @@ class CompiledFunction:
         return "\n".join(lines) or f"{self._plain.__name__} was not called yet"
 
     def __repr__(self) -> str:
-        return f"<compiled {self._plain.__qualname__}, {len(self._entries)} graphs>"
+        count = len(self._entries)
+        return f"<{self._described()}, {count} graph{'s' * (count != 1)}>"
+
+    def _described(self) -> str:
+        """What the function was made by and of: `vmap of grad of loss`."""
+        original = self.__weft_original__
+        while isinstance(original, functools.partial):
+            original = original.func
+        if isinstance(original, CompiledFunction):
+            return f"{self._made_by} {original._described()}"
+        return f"{self._made_by} {getattr(original, '__qualname__', None) or type(original).__qualname__}"
 
 
 def _said(error: Exception) -> str:

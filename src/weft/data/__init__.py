@@ -8,6 +8,7 @@
 Batches and pipelines depend on seeds, never on the number of threads or processes that make them.
 """
 
+from weft._listing import listing as _listing
 from weft.data._collate import default_collate, default_uncollate
 from weft.data._datasets import (
     ArrayDataset,
@@ -38,3 +39,5 @@ __all__ = [
     "tile", "crop", "random_crop", "pad", "flip", "random_flip", "normalise", "one_hot", "progress",
 ]
 # fmt: on
+
+__dir__ = _listing(__name__)

@@ -1,5 +1,6 @@
 """The graph: nodes, editing, checking, printing, running and saving. See `Graph` and `Node`."""
 
+from weft._listing import listing as _listing
 from weft.graph._arguments import map_aggregate, map_arg
 from weft.graph._control import check, cond, fail, fori_loop, scan, switch, while_loop
 from weft.graph._folder import read_state
@@ -33,3 +34,5 @@ __all__ = [
     "switch",
     "while_loop",
 ]
+
+__dir__ = _listing(__name__)

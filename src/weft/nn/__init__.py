@@ -1,5 +1,6 @@
 """Layers and what they are made of, under the names of `torch.nn`. See `Module` and `functional`."""
 
+from weft._listing import listing as _listing
 from weft._module import Module
 from weft.autograd import Parameter
 from weft.nn import _backward_hooks, functional, init, utils
@@ -21,3 +22,5 @@ from weft.nn.recurrent import *
 from weft.nn.serialization import *
 from weft.nn.shape import *
 from weft.nn.transformer import *
+
+__dir__ = _listing(__name__, namespaces=("functional", "init", "utils"))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft import ops
+from weft._listing import listing as _listing
 from weft.errors import ShapeError
 from weft.ops.activation import (
     celu,
@@ -261,3 +262,6 @@ def _image(name: str, input: Any) -> tuple[int, ...]:
 
 def _cast(input: Any, dtype: Any) -> Any:
     return input if dtype is None else ops.astype(input, dtype)
+
+
+__dir__ = _listing(__name__)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft import random
+from weft._listing import listing as _listing
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
 
@@ -143,3 +144,6 @@ def _drawn(distribution: Any, like: Any, *parameters: float) -> Any:
 def _fill(tensor: Tensor, values: Any) -> Tensor:
     tensor.numpy()[...] = values
     return tensor
+
+
+__dir__ = _listing(__name__)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._listing import listing as _listing
 from weft._tracing import current_recorder
 from weft.autograd import Tensor
 from weft.nn import _padded as rnn
@@ -183,3 +184,6 @@ def _norm(array: np.ndarray[Any, Any], order: float) -> Any:
     if order == 2:
         return np.linalg.norm(array.reshape(-1))
     return (np.abs(array) ** order).sum() ** (1 / order)
+
+
+__dir__ = _listing(__name__)

@@ -3,6 +3,7 @@
 from types import ModuleType as _ModuleType
 
 # Namespaces of their own: weft.fft, weft.linalg, weft.random.
+from weft._listing import listing as _listing
 from weft.ops import (
     _masked,
     _numpy_forms,
@@ -64,3 +65,5 @@ __all__ = [
     for name, value in vars().items()
     if not (name.startswith("_") or name in _OWN or isinstance(value, _ModuleType))
 ]
+
+__dir__ = _listing(__name__)

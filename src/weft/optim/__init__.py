@@ -11,6 +11,7 @@
 [1.25]
 """
 
+from weft._listing import listing as _listing
 from weft.optim import lr_scheduler
 from weft.optim._adagrad import Adagrad
 from weft.optim._adam import Adam, AdamW
@@ -21,3 +22,5 @@ from weft.optim._rmsprop import RMSprop
 from weft.optim._sgd import SGD
 
 __all__ = ["Optimizer", "SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Lion", "LBFGS", "lr_scheduler"]
+
+__dir__ = _listing(__name__)

@@ -3,6 +3,7 @@
 `optimize(graph)` runs them all. Each is a function from a Graph to `Changes`, which it makes in place, in bodies too.
 """
 
+from weft._listing import listing as _listing
 from weft.passes._changes import Change, Changes
 from weft.passes.cse import eliminate_common
 from weft.passes.dce import eliminate_dead
@@ -24,3 +25,5 @@ __all__ = [
     "optimize",
     "simplify",
 ]
+
+__dir__ = _listing(__name__)

@@ -31,6 +31,7 @@ class Transformed(CompiledFunction):
         if not callable(function):
             raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")
         self._record = record
+        self._made_by = f"{name} of"
         self._function = function
         self.__name__ = self.__qualname__ = name  # unless the function has one
         if not _has_parameters(function):
