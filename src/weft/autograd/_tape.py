@@ -109,7 +109,7 @@ class Step:
         return f"<{self.name} #{self.number}>"
 
     def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
-        """The gradient of each argument that wants one, from that of the result."""
+        """The gradient of each argument that wants one, from that of the result; None where the op is flat."""
         if self.kept is None:
             self.restore()
         op = self.op
@@ -131,6 +131,8 @@ class Step:
             if type(source) is list:
                 pairs = zip(source, gradient, x, strict=True)
                 found += [(target, like(each, part)) for target, each, part in pairs if target is not None]
+            elif type(gradient) is int:  # 0
+                found.append((source, None))
             elif type(gradient) is ndarray:
                 fits = gradient.shape == x.shape and gradient.dtype == x.dtype
                 found.append((source, gradient if fits else _fit(gradient, x)))

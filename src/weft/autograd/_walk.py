@@ -47,6 +47,7 @@ def pull_back(
                 walk.towards(wanted, _needed(outputs, wanted), retain)
     finally:
         recording.reset(token)
+    walk.fill(inputs)
     return walk.arrived
 
 
@@ -59,6 +60,7 @@ class _Walk:
         self.arrived: dict[Source, Any] = {}
         self.pending: dict[Step, Any] = {}
         self.waiting: list[tuple[int, Step]] = []  # a heap; the newest step comes first
+        self.flat: dict[Source, None] = {}  # values behind a flat op: zeros where no gradient arrives another way
 
     def give(self, source: Source, g: Any, fresh: bool) -> None:
         """Add to the gradient of a value; `fresh` says that nobody else holds the array."""
@@ -99,7 +101,7 @@ class _Walk:
                 step.kept = step.result = None
             if len(gradients) == 1 and not self.checking:
                 target, found = gradients[0]
-                if type(target) is Step and target.simple and (not waiting or waiting[0][0] > -target.number):
+                if found is not None and type(target) is Step and target.simple and (not waiting or waiting[0][0] > -target.number):
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
                     continue
             self.give_all(step, g, gradients)
@@ -126,9 +128,35 @@ class _Walk:
         """Hand on what a step made of its gradient g."""
         own = type(step) is Step  # others may hand on what is the user's
         for source, found in gradients:
+            if found is None:
+                self.stop(source)
+                continue
             if self.checking:
                 _check(found, step)
             self.give(source, found, own and found is not g and type(found) is ndarray and found.base is None)
+
+
+    def stop(self, source: Source) -> None:
+        """Note that nothing of a gradient passes to a value: multiplied further back, zeros could become NaN."""
+        reached = [source]
+        while reached:
+            here = reached.pop()
+            if here not in self.flat:
+                self.flat[here] = None
+                if not isinstance(here, Leaf):
+                    reached += _step_of(here)[0].origins()
+
+    def fill(self, inputs: Sequence[Tensor] | None) -> None:
+        """Give zeros to the leaves, or the `inputs`, that only flat ops lead to."""
+        if not self.flat:
+            return
+        if inputs is None:
+            behind = [(here, here.tensor) for here in self.flat if isinstance(here, Leaf)]
+        else:
+            behind = [(tensor._source(), tensor) for tensor in inputs if tensor._source() in self.flat]
+        for here, tensor in behind:
+            if here not in self.arrived:
+                self.arrived[here] = _zeros(Spec(tensor.shape, tensor.dtype), self.create)
 
 
 def _settled(step: Step, g: Any, create: bool) -> Any:

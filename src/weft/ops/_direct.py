@@ -29,7 +29,7 @@ def direct(rule: Any) -> Any:
     def times_slope(g: Any, y: Any, *arguments: Any) -> Any:
         factor = slope(y, *arguments)
         if type(factor) is int:
-            return g if factor == 1 else -g if factor == -1 else g * factor if factor else 0
+            return g if factor == 1 else -g if factor == -1 else 0 if is_flat(factor, arguments) else g * factor
         kind = getattr(factor, "dtype", None)
         return g * (np.conj(factor) if kind is None or kind.kind == "c" else factor)
 
@@ -65,4 +65,4 @@ def _evaluating(value: Any) -> Any:
     return value
 
 
-from weft.ops._op import Op  # noqa: E402  # ops ask for their direct rules, which know what an op is
+from weft.ops._op import Op, is_flat  # noqa: E402  # ops ask for their direct rules, which know what an op is

@@ -21,7 +21,7 @@ import numpy as np
 from weft.errors import DtypeError, NotDifferentiable
 from weft.ops._dim import Dim
 from weft.ops._drawing import RandomOp
-from weft.ops._op import TABLE, Op, Rule, Rules
+from weft.ops._op import TABLE, Op, Rule, Rules, is_flat
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of, spec_of
 
 Derivative = Rule | NotDifferentiable
@@ -293,7 +293,7 @@ def _pointwise(
 
 
 _SOME_INTEGER = (int, 2)  # what a size counts as
-_SIGNS = frozenset({-1, 0, 1})
+_SIGNS = frozenset({-1, 1})
 
 
 def _pullback(name: str, derivative: Derivative | None, vjp: Derivative | None) -> Derivative:
@@ -306,8 +306,10 @@ def _pullback(name: str, derivative: Derivative | None, vjp: Derivative | None) 
 
     def rule(g: Any, y: Any, *arguments: Any) -> Any:
         factor = slope(y, *arguments)  # type: ignore[misc]  # not None, checked above
+        if is_flat(factor, arguments):
+            return 0
         if type(factor) is int and factor in _SIGNS:
-            return g if factor == 1 else -g if factor == -1 else 0
+            return g if factor == 1 else -g
         return g * conj(factor)
 
     rule.slope = slope  # type: ignore[attr-defined]  # functions take attributes; `_reads` looks here

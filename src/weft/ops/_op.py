@@ -295,6 +295,14 @@ def independent(*_: Any) -> int:
     return 0
 
 
+def is_flat(factor: Any, arguments: Sequence[Any]) -> bool:
+    """Return True if a slope is the 0 of an op that is flat: no gradient passes it.
+
+    A 0 that the program gave as an argument is a factor like any other, since inf * 0 is nan.
+    """
+    return type(factor) is int and factor == 0 and not any(argument is factor for argument in arguments)
+
+
 def op_of(function: Any) -> Op | None:
     """The op that means the same as `function`: itself, a NumPy function, a function of `operator`; None otherwise."""
     if isinstance(function, Op):

@@ -18,7 +18,7 @@ from weft.graph._looping import together
 from weft.ops import Op, Spec
 from weft.ops._dim import same_shape
 from weft.ops._families import spread_call
-from weft.ops._op import TABLE
+from weft.ops._op import TABLE, is_flat
 from weft.transform._activity import Active, activity, continuous
 from weft.transform._builder import Builder, Value, retype
 from weft.transform._calls import is_cast, located_at, op_call, refuse_call, refuse_hidden, refuse_unknown, where_of
@@ -188,7 +188,7 @@ class Pushforward:
             else:
                 part = self._part(op, which, position, result, tangent, values)
             total = part if total is None else _sum(total, part)
-        return self._whole(total, type_)
+        return None if total is None else self._whole(total, type_)
 
     def _linear(self, op: Op, arguments: tuple[Any, ...], values: Any, type_: Any) -> Any:
         given = list(values)
@@ -203,8 +203,10 @@ class Pushforward:
         slope = getattr(rule, "slope", None)
         if slope is not None:
             factor = slope(result, *values)
-            if type(factor) is int:
-                return tangent if factor == 1 else -tangent if factor == -1 else tangent * factor
+            if is_flat(factor, values):
+                return None
+            if type(factor) is int and factor in (-1, 1):
+                return tangent if factor == 1 else -tangent
             return tangent * factor
         if op is DIVIDE and which == 1:
             return -(tangent / values[1]) * result
