@@ -1,7 +1,7 @@
 """Where a slope is 0 and another is infinite, the tape, graphs and compiled steps of the tape give one answer.
 
-A 0 that a program multiplies by is a factor, and inf * 0 is nan. An op that is flat (floor, sign, x ** 0) lets no gradient
-pass, so what lies behind it has none, however steep it is there.
+A 0 that a program multiplies by is a factor, and inf * 0 is nan. An op that is flat (floor, sign, x ** 0) lets no
+gradient pass, so what lies behind it has none, however steep it is there.
 """
 
 from __future__ import annotations

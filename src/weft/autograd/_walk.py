@@ -101,7 +101,8 @@ class _Walk:
                 step.kept = step.result = None
             if len(gradients) == 1 and not self.checking:
                 target, found = gradients[0]
-                if found is not None and type(target) is Step and target.simple and (not waiting or waiting[0][0] > -target.number):
+                passes = found is not None and type(target) is Step and target.simple
+                if passes and (not waiting or waiting[0][0] > -target.number):
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
                     continue
             self.give_all(step, g, gradients)
@@ -134,7 +135,6 @@ class _Walk:
             if self.checking:
                 _check(found, step)
             self.give(source, found, own and found is not g and type(found) is ndarray and found.base is None)
-
 
     def stop(self, source: Source) -> None:
         """Note that nothing of a gradient passes to a value: multiplied further back, zeros could become NaN."""
