@@ -93,6 +93,7 @@ class _Walk:
         """Go on until every leaf has its gradient."""
         create, waiting = self.create, self.waiting
         step: Step | None = None
+        target: Any
         while waiting or step is not None:
             if step is None:
                 step, g = self.take()
@@ -101,8 +102,8 @@ class _Walk:
                 step.kept = step.result = None
             if len(gradients) == 1 and not self.checking:
                 target, found = gradients[0]
-                passes = found is not None and type(target) is Step and target.simple
-                if passes and (not waiting or waiting[0][0] > -target.number):
+                newest = type(target) is Step and (not waiting or waiting[0][0] > -target.number)
+                if newest and target.simple and found is not None:
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
                     continue
             self.give_all(step, g, gradients)
@@ -151,11 +152,10 @@ class _Walk:
         if not self.flat:
             return
         if inputs is None:
-            behind = [(here, here.tensor) for here in self.flat if isinstance(here, Leaf)]
-        else:
-            behind = [(tensor._source(), tensor) for tensor in inputs if tensor._source() in self.flat]
-        for here, tensor in behind:
-            if here not in self.arrived:
+            inputs = [here.tensor for here in self.flat if isinstance(here, Leaf)]
+        for tensor in inputs:
+            here = tensor._source()
+            if here in self.flat and here not in self.arrived:
                 self.arrived[here] = _zeros(Spec(tensor.shape, tensor.dtype), self.create)
 
 
