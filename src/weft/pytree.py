@@ -1,4 +1,7 @@
-"""Nested containers as trees: dicts, lists, tuples, named tuples and dataclasses with values at their leaves.
+"""Nested containers as trees: dicts, lists, tuples, deques, dataclasses and what is like them, with values at leaves.
+
+A container comes back as it was: of its class, its keys in their order, with its `default_factory`, its `maxlen` and
+the attributes that an object of a derived class has besides.
 
 >>> leaves, tree = flatten({"a": 1, "b": [2, 3]})
 >>> leaves
@@ -10,9 +13,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, defaultdict
+import enum
+import operator
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from weft._listing import listing as _listing
 
@@ -32,6 +38,11 @@ def register(cls: type, open: Opener, close: Closer) -> None:
     [1, 2, 3]
     """
     _registered[cls] = (open, close)
+
+
+def is_registered(cls: type) -> bool:
+    """Whether `register` was told of a class."""
+    return cls in _registered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +72,7 @@ class Tree:
             if leaf is _END:
                 raise ValueError("unflatten: too few leaves for this tree")
             return leaf
-        return _close(self.kind, self.context, [child._build(leaves) for child in self.children])
+        return from_parts(self.kind, self.context, [child._build(leaves) for child in self.children])
 
 
 _END = object()
@@ -102,7 +113,7 @@ def is_namedtuple(value: Any) -> bool:
 
 def _flatten(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Tree:
     if is_leaf is None or not is_leaf(value):
-        opened = _open(value)
+        opened = parts_of(value)
         if opened is not None:
             children, context = opened
             return Tree(type(value), context, tuple(_flatten(child, leaves, is_leaf) for child in children))
@@ -110,33 +121,146 @@ def _flatten(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | Non
     return LEAF
 
 
-def _open(value: Any) -> tuple[list[Any], Any] | None:
+class Extended(NamedTuple):
+    """The context of a container of a derived class that has attributes besides: their values follow its parts."""
+
+    context: Any
+    names: tuple[str, ...]
+
+
+def parts_of(value: Any) -> tuple[list[Any], Any] | None:
+    """The parts of a container and its context, from which `from_parts` makes it again; None of any other value.
+
+    >>> parts_of(deque([1, 2], 3))
+    ([1, 2], 3)
+    """
     cls = type(value)
+    if cls in _PLAIN:
+        return None
     if cls in _registered:
         return _registered[cls][0](value)
-    if isinstance(value, dict):
-        keys = tuple(value)
-        return list(value.values()), (value.default_factory, keys) if isinstance(value, defaultdict) else keys
-    if cls in (list, tuple) or is_namedtuple(value):
-        return list(value), None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if isinstance(value, enum.Enum):  # there is one of each, whatever it is besides
+        return None
+    for kind, opener in _OPENERS:
+        if isinstance(value, kind):
+            break
+    else:
+        if not dataclasses.is_dataclass(value) or isinstance(value, type):
+            return None
         # A field without default that no constructor sets need not be there yet.
-        fields = tuple(f.name for f in dataclasses.fields(value) if hasattr(value, f.name))
-        return [getattr(value, name) for name in fields], fields
-    return None
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)}
+        return _attributes(value, fields)
+    if cls is kind or kind in _OBJECTS:
+        return opener(value)
+    if kind is tuple and not _is_filled(cls):
+        return None
+    parts, context = opener(value)
+    more = getattr(value, "__dict__", None)
+    return ([*parts, *more.values()], Extended(context, tuple(more))) if more else (parts, context)
 
 
-def _close(kind: type, context: Any, children: list[Any]) -> Any:
+def from_parts(kind: Any, context: Any, parts: list[Any]) -> Any:
+    """A container of a class, given its context and its parts: what `parts_of` takes apart.
+
+    Classes are filled without their constructors, which may take other arguments or change what they are given.
+
+    >>> from_parts(deque, 3, [1, 2])
+    deque([1, 2], maxlen=3)
+    """
     if kind in _registered:
-        return _registered[kind][1](context, children)
-    if kind in (dict, list, tuple):
-        return kind(zip(context, children, strict=True) if kind is dict else children)
+        return _registered[kind][1](context, parts)
+    if kind in (list, tuple):
+        return kind(parts)
+    if kind is dict:
+        return dict(zip(context, parts, strict=True))
+    if not isinstance(kind, type):
+        raise TypeError(f"from_parts: {kind!r} is no class")
+    if type(context) is not Extended:
+        return _close(kind, context, parts)
+    count = len(parts) - len(context.names)
+    built = _close(kind, context.context, parts[:count])
+    built.__dict__.update(zip(context.names, parts[count:], strict=True))
+    return built
+
+
+def _close(kind: Any, context: Any, parts: list[Any]) -> Any:
     if issubclass(kind, dict):
-        return _close_dict(kind, context, children)
-    # Classes are filled without their constructors, which may take other arguments or change what they are given.
+        return _close_dict(kind, context, parts)
     if issubclass(kind, tuple):
-        return tuple.__new__(kind, children)
-    return build(kind, **dict(zip(context, children, strict=True)))
+        return tuple.__new__(kind, parts)
+    if issubclass(kind, (list, deque)):
+        built: Any = kind.__new__(kind)
+        if issubclass(kind, deque):
+            deque.__init__(built, parts, context)
+        else:
+            list.extend(built, parts)
+        return built
+    if issubclass(kind, MappingProxyType):
+        return MappingProxyType(*parts)
+    if not issubclass(kind, _OBJECTS) and not dataclasses.is_dataclass(kind):
+        raise TypeError(f"from_parts: {kind.__name__} is no container; see weft.pytree.register")
+    return build(kind, **dict(zip(context, parts, strict=True)))
+
+
+def readers(tree: Tree) -> list[tuple[Callable[..., Any], Any]]:
+    """How to read each part of a container: `getattr` or `operator.getitem`, and the name or the key.
+
+    >>> readers(flatten({"a": 1})[1])
+    [(<built-in function getitem>, 'a')]
+    """
+    kind, context = tree.kind, tree.context
+    more: list[tuple[Callable[..., Any], Any]] = []
+    if type(context) is Extended:
+        more = [(getattr, name) for name in context.names]
+        context = context.context
+    count = len(tree.children) - len(more)
+    if kind is None or kind in _registered:
+        return [(operator.getitem, k) for k in range(count)]
+    if issubclass(kind, dict):
+        return [*((operator.getitem, key) for key in dict_keys(kind, context)), *more]
+    if issubclass(kind, _OBJECTS) or dataclasses.is_dataclass(kind):
+        return [(getattr, name) for name in context]
+    if hasattr(kind, "_fields"):
+        return [*((getattr, name) for name in kind._fields), *more]
+    return [*((operator.getitem, k) for k in range(count)), *more]
+
+
+def steps(tree: Tree) -> list[str]:
+    """How a person writes the way to each part of a container: `['a']`, `.x`, `[0]`."""
+    return [f".{key}" if read is getattr else f"[{key!r}]" for read, key in readers(tree)]
+
+
+def _open_dict(value: dict[Any, Any]) -> tuple[list[Any], Any]:
+    keys = tuple((OrderedDict if isinstance(value, OrderedDict) else dict).__iter__(value))
+    parts = [dict.__getitem__(value, key) for key in keys]
+    return parts, (value.default_factory, keys) if isinstance(value, defaultdict) else keys
+
+
+def _attributes(value: Any, fields: dict[str, Any] | None = None) -> tuple[list[Any], tuple[str, ...]]:
+    """The attributes of an object, those of its class's fields first."""
+    held = {**(fields or {}), **getattr(value, "__dict__", {})}
+    return list(held.values()), tuple(held)
+
+
+_OBJECTS = (UserDict, UserList, ChainMap)  # written in Python: what they hold is in their attributes
+_OPENERS: tuple[tuple[Any, Opener], ...] = (
+    (dict, _open_dict),
+    (list, lambda value: (list(list.__iter__(value)), None)),
+    (tuple, lambda value: (list(tuple.__iter__(value)), None)),
+    (deque, lambda value: (list(value), value.maxlen)),
+    (MappingProxyType, lambda value: ([value.copy()], None)),
+    *((kind, _attributes) for kind in _OBJECTS),
+)
+_PLAIN = frozenset({int, float, bool, str, type(None), complex})
+
+
+def _is_filled(cls: type) -> bool:
+    """Whether a class of tuples can be filled; those that C code makes, such as `time.struct_time`, cannot."""
+    try:
+        tuple.__new__(cls, ())
+    except TypeError:
+        return False
+    return True
 
 
 def build(cls: type, /, **attributes: Any) -> Any:
@@ -145,6 +269,11 @@ def build(cls: type, /, **attributes: Any) -> Any:
     for name, value in attributes.items():
         object.__setattr__(built, name, value)
     return built
+
+
+def made_of_parts(cls: Any) -> bool:
+    """Whether calling a class of named tuples with its parts gives just them: none has another constructor."""
+    return str(cls.__new__.__module__).startswith("namedtuple_") and cls.__init__ is object.__init__
 
 
 def made_of_fields(value: Any) -> bool:

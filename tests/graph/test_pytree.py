@@ -49,7 +49,7 @@ CONTAINERS: list[tuple[Any, list[Any]]] = [
     (Frozen(1), [1, 1]),
     (Late(1), [1, 7]),
     ([(), {}, None], [None]),
-    (deque([1]), [deque([1])]),
+    (deque([1], 3), [1]),
     ({1, 2}, [{1, 2}]),
 ]
 

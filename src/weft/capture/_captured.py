@@ -156,7 +156,7 @@ def finish(recorder: Recorder, result: Any) -> None:
     recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     nodes = [recorder.arg(leaf) for leaf in leaves]
     recorder.result = (leaves, nodes, tree)
-    values = tree.unflatten(nodes)
+    values = recorder.in_structure(tree, nodes)
     writes: list[tuple[Node, Node]] = []
     root = recorder.root
     for buffer, node in root.held.items():

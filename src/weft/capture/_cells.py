@@ -6,7 +6,7 @@ out while the program is captured: the first change of a new one starts the bran
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from contextlib import suppress
 from types import CellType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,14 @@ class Restart(BaseException):
     """A place has turned out to be changed: what is being captured starts over."""
 
 
+def has_places(value: Any) -> bool:
+    """Whether the items of a value are places: of a dict, also of a class that stores them as dict does."""
+    return isinstance(value, dict) and type(value).__setitem__ in _STORING
+
+
+_STORING = (dict.__setitem__, OrderedDict.__setitem__)
+
+
 class Place:
     """An attribute, an item of a dict, or the variable of a closure.
 
@@ -33,6 +41,7 @@ class Place:
         self.key = key
         self.label = label
         self.home = home
+        self.item = has_places(holder)
         self.original = self.get()
         own = getattr(holder, "__dict__", None)
         self.inherited = own is not None and key not in own and type(self.original) is not Undefined
@@ -42,8 +51,10 @@ class Place:
         try:
             if isinstance(self.holder, CellType):
                 return self.holder.cell_contents
-            return self.holder[self.key] if type(self.holder) is dict else getattr(self.holder, self.key)
-        except (AttributeError, KeyError, ValueError):
+            if self.item:  # asked as a dict is: a defaultdict or a Counter would make an item
+                return dict.get(self.holder, self.key, Undefined(self.label))
+            return getattr(self.holder, self.key)
+        except (AttributeError, ValueError):
             return Undefined(self.label)
 
     @staticmethod
@@ -55,7 +66,7 @@ class Place:
         """Let it hold another value; none, where it is a value that is none."""
         if isinstance(self.holder, CellType):
             self.put(self.holder, value)
-        elif type(self.holder) is dict:
+        elif self.item:
             if type(value) is Undefined:
                 self.holder.pop(self.key, None)
             else:

@@ -7,21 +7,24 @@ capture are not changed: the change would happen once, at capture, and not in th
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
+from weft.capture._cells import has_places
 from weft.capture._convert_site import Site
 from weft.capture._identity import same_object
 from weft.capture._iterables import Items
 from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
-from weft.capture._missing import bound, own_attributes, question, whole
+from weft.capture._missing import bound, is_there, own_attributes, question, whole
 from weft.capture._opaque import Opaque
 from weft.capture._ordering import ordered
 from weft.capture._outside import OTHER_CONTAINERS, changes
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 _SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
 _NAMED = {"in": "contains", "not in": "not_contains", "is": "is_", "is not": "is_not"}
+_UNCHANGEABLE = (tuple, str, bytes, frozenset, range, MappingProxyType)
+_NOTHING = object()
 _CHANGING: dict[Any, set[str]] = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
     dict: {"pop", "popitem", "clear", "update", "setdefault"},
@@ -342,8 +347,20 @@ class Hooks(PlainHooks):
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
             plain: Any = value
+            if isinstance(plain, defaultdict):
+                self._make_default(plain, key)
             return self.read(self.recorder.met(plain[key])) if grid is None else grid
         return self.recorder.run_getitem(value, key)
+
+    def _make_default(self, target: defaultdict[Any, Any], key: Any) -> None:
+        """What a defaultdict holds by a key that it is asked for and has not."""
+        held = dict.get(target, key, _NOTHING)
+        if isinstance(held, Undefined) and target.default_factory is not None:
+            is_there(self.recorder, Undefined(held.name), f"a defaultdict has the key {key!r}")
+        if held is _NOTHING and target.default_factory is not None:
+            made = self.recorder.run(target.default_factory, (), {})
+            self.recorder.reads.made(made)
+            self.setitem(target, key, made)
 
     def setitem(self, target: Any, key: Any, value: Any) -> None:
         if isinstance(target, (np.ndarray, Tensor)):
@@ -355,6 +372,8 @@ class Hooks(PlainHooks):
         if grown is not None:
             grown.set(key, value)
             return
+        if isinstance(target, _UNCHANGEABLE):
+            target[key] = value  # type: ignore[index]  # raises
         if isinstance(key, Traced) and self.recorder.untyped and type(target) in (list, dict):
             grown = self.recorder.lists.own(target)
             if grown is not None:
@@ -362,7 +381,7 @@ class Hooks(PlainHooks):
                 return
         if isinstance(key, Traced):
             key = operator.index(key)
-        if type(target) is dict:
+        if has_places(target):
             self.recorder.change_place(target, key, f"[{key!r}]")
         else:
             self._change(target, "[...] = ...")

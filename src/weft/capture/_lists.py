@@ -260,9 +260,8 @@ def _project(recorder: Recorder, node: Any, tree: Any, parts: list[Any]) -> None
     if tree.kind is None:
         parts.append(node)
         return
-    keys = tree.context if tree.kind is dict else range(len(tree.children))
-    for key, child in zip(keys, tree.children, strict=True):
-        _project(recorder, recorder.create(operator.getitem, (node, key), {}, None), child, parts)
+    for (read, key), child in zip(pytree.readers(tree), tree.children, strict=True):
+        _project(recorder, recorder.create(read, (node, key), {}, None), child, parts)
 
 
 _GONE = object()  # a key that no program has

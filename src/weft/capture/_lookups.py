@@ -94,7 +94,7 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
 
 def in_container(recorder: Recorder, item: Any, container: Any) -> Any:
     """`item in container`, where what is asked for, or what is asked, is of unknown type; None where neither is."""
-    if type(container) is dict and not is_traced(item) and isinstance(container.get(item), Undefined):
+    if isinstance(container, dict) and not is_traced(item) and isinstance(container.get(item), Undefined):
         return is_there(recorder, container[item], f"a dict has the key {item!r}")
     if isinstance(container, GrownList):
         return container.holds(item)

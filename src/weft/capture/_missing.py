@@ -61,7 +61,7 @@ def _error(name: str) -> Exception:
 
 def whole(recorder: Recorder, value: Any) -> Any:
     """A value all of which is read: refused of a dict with a key that only one side of a branch has brought."""
-    if type(value) is dict:
+    if isinstance(value, dict):
         for key, part in value.items():
             if isinstance(part, Undefined):
                 _maybe_there(recorder, f"a dict has the key {key!r}")
@@ -82,14 +82,14 @@ def question(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...
         own_attributes(recorder, args[0])
     if function is hasattr or function is getattr:
         return _attribute(recorder, function, args)
-    if type(owner) is dict:
+    if isinstance(owner, dict):
         if function.__name__ in _ALL_KEYS:
             whole(recorder, owner)
         elif function.__name__ in _ONE_KEY and args and not is_traced(args[0]):
             held = owner.get(args[0])
             if isinstance(held, Undefined):
                 return _item(recorder, function.__name__, held, args)
-    elif any(type(each) is dict for each in args) and any(function is each for each in _READING):
+    elif any(isinstance(each, dict) for each in args) and any(function is each for each in _READING):
         for each in args:
             whole(recorder, each)
     return None

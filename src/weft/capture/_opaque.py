@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._values import Array, Scalar, Traced
+from weft.capture._values import CONTAINERS, Array, Scalar, Traced
 from weft.graph import Node
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def is_opaque(value: Any) -> bool:
         parts = value.values()
     elif kind is slice:
         parts = (value.start, value.stop, value.step)
+    elif isinstance(value, CONTAINERS):
+        parts = value.values() if isinstance(value, dict) else value
     else:
         return isinstance(value, Opaque)
     # Asked of every argument of every call: the test in the loop spares a call for each part.

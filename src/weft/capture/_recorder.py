@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import operator
 import sys
-from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -32,6 +31,7 @@ from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.capture._views import VIEWS, arrays_in
 from weft.graph import Graph, GraphModule, Node
+from weft.graph._arguments import container, in_structure
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, hint_of, unknown_sizes
 from weft.ops._op import op_of
@@ -150,7 +150,7 @@ class Recorder(Running, Memory, Refusals):
             return tuple(parts) if kind is tuple else parts
         if isinstance(value, (np.ndarray, Tensor)):
             return self.constant(value).node
-        if isinstance(value, _KEPT) or callable(value):
+        if isinstance(value, _KEPT):
             return self.function_arg(value)
         if kind is dict:
             return {key: self.arg(part) for key, part in value.items()}
@@ -158,20 +158,28 @@ class Recorder(Running, Memory, Refusals):
             return slice(self.arg(value.start), self.arg(value.stop), self.arg(value.step))
         if isinstance(value, Dim):
             return self.size_node(value)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return kind(*(self.arg(part) for part in value))
+        opened = pytree.parts_of(value)
+        if opened is not None:
+            return container(kind, opened[1], [self.arg(part) for part in opened[0]], self._made_container)
+        if callable(value):
+            return self.function_arg(value)
         if isinstance(value, Undefined):
             self.undefined(value)
         if isinstance(value, Collected):
             return value.as_list()
         if isinstance(value, GrownList):
             return value.handle.node
-        if kind is deque:
-            return self.create(deque, (list(value), value.maxlen), {}, None)
         return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
         )
+
+    def in_structure(self, tree: pytree.Tree, nodes: list[Any]) -> Any:
+        """Nodes in the structure of a value, as a result of a graph."""
+        return in_structure(tree, nodes, self._made_container)
+
+    def _made_container(self, target: Any, args: tuple[Any, ...]) -> Node:
+        return self.create(target, args, {}, None)
 
     def wrap(self, node: Node, type_: Any, *, array: bool = False, tensor: bool = False) -> Any:
         """The traced value of a node of this type: a scalar, an array in a buffer of its own, a container of them."""
@@ -186,7 +194,7 @@ class Recorder(Running, Memory, Refusals):
             return Scalar(self, type_, node)
         if isinstance(type_, (tuple, list)):
             parts = [self._item(node, k, part, array, tensor) for k, part in enumerate(type_)]
-            return type(type_)(*parts) if hasattr(type_, "_fields") else type(type_)(parts)
+            return pytree.from_parts(type(type_), None, parts)
         if isinstance(type_, dict):
             return {key: self._item(node, key, part, array, tensor) for key, part in type_.items()}
         return Opaque(self, node)
@@ -208,7 +216,7 @@ class Recorder(Running, Memory, Refusals):
         if not isinstance(value, (np.ndarray, Tensor)) or not is_traceable(value):
             return value
         made = self.constant(value)
-        if not made.buffer.target.target.startswith("_constant"):
+        if isinstance(made, Array) and not made.buffer.target.target.startswith("_constant"):
             self.named.add(made.buffer.target)  # by the attribute it is, a better name than that of a loop's variable
         return made
 

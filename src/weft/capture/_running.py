@@ -141,6 +141,8 @@ class Running(SizeNodes):
         if function in CONTROL or _is_library(function):
             if function.__module__.startswith("numpy"):
                 return self.run_numpy(function, args, kwargs)
+            if function.__module__ == "dataclasses" and is_opaque(args):
+                return self.opaque(function, args, kwargs)
             return function(*args, **kwargs)
         if inspect.iscoroutinefunction(function):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
@@ -321,6 +323,9 @@ class Running(SizeNodes):
     def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
         if self.training.set_number(target, name, value):
             return
+        frozen = getattr(getattr(type(target), "__dataclass_params__", None), "frozen", False)
+        if frozen or (isinstance(target, tuple) and not hasattr(target, "__dict__")):
+            setattr(target, name, value)  # raises, as in the plain call
         self.change_place(target, name, f".{name}")
         self.reads.made(value)
         setattr(target, name, value)
@@ -463,7 +468,7 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
 
 
 _classes = frozenset({np.ndarray})
-_ASKING = frozenset({iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
+_ASKING = frozenset({vars, iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 
 
 def _is_library(function: Any) -> bool:

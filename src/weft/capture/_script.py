@@ -137,7 +137,7 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
             raise
         raise recorder.refused from error
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
-    graph.output(tree.unflatten([recorder.arg(leaf) for leaf in leaves]))
+    graph.output(recorder.in_structure(tree, [recorder.arg(leaf) for leaf in leaves]))
 
 
 def _placeholder(recorder: ScriptRecorder, parameter: inspect.Parameter) -> Opaque:

@@ -38,6 +38,7 @@ from weft.autograd import no_grad, tensor
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
 from weft.graph import Graph, Node
+from weft.graph._arguments import in_structure
 from weft.graph._storage_kinds import gives_own, is_check
 from weft.ops._op import TABLE
 from weft.ops.elementwise import stop_gradient
@@ -70,8 +71,7 @@ def on_arrays(captured: Captured) -> bool:
                 made[node] = graph.call_function(to_tensor, (node,))
                 made[node]._position = node._position
     pairs = zip(leaves, results, strict=True)
-    shown = [made.get(node, node) if is_tensor(leaf) else node for leaf, node in pairs]
-    output.args = (tree.unflatten(shown),)
+    _give(graph, tree, [made.get(node, node) if is_tensor(leaf) else node for leaf, node in pairs])
     return True
 
 
@@ -88,7 +88,14 @@ def of_traced_classes(captured: Captured) -> None:
             made.meta["type"] = node.meta.get("type")
             node = made
         shown.append(node)
-    output.args = (tree.unflatten(shown),)
+    _give(graph, tree, shown)
+
+
+def _give(graph: Graph, tree: Any, shown: list[Any]) -> None:
+    """Let a graph give other nodes in the structure of its result."""
+    output = graph.output_node()
+    with graph.inserting_before(output):
+        output.args = (in_structure(tree, shown, graph.call_function),)
 
 
 def _allowed(node: Node) -> bool:

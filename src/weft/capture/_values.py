@@ -343,8 +343,10 @@ def is_traced(value: Any) -> bool:
         return any(map(is_traced, value))
     if kind is dict:
         return any(map(is_traced, value.values()))
-    if kind is deque:
-        return any(map(is_traced, value))
     if kind is slice:
         return is_traced(value.start) or is_traced(value.stop) or is_traced(value.step)
-    return False
+    return isinstance(value, CONTAINERS) and any(map(is_traced, value.values() if isinstance(value, dict) else value))
+
+
+CONTAINERS = (dict, list, tuple, deque)
+"""Containers that code in C looks into, and what is derived from them."""

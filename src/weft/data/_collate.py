@@ -48,9 +48,9 @@ def _collate(samples: list[Any], path: str) -> Any:
         )
     rows = [_children(sample, first, tree, path) for sample in samples]
     columns = zip(*rows, strict=True)
-    names = _names(first, tree, len(parts))
+    names = pytree.steps(tree)
     done = [_collate(list(column), path + name) for name, column in zip(names, columns, strict=True)]
-    return _close(tree, done)
+    return pytree.from_parts(tree.kind, tree.context, done)
 
 
 def default_uncollate(batch: Any) -> list[Any]:
@@ -90,11 +90,6 @@ def _open(value: Any) -> tuple[list[Any], pytree.Tree]:
     return pytree.flatten(value, is_leaf=lambda part: part is not value)
 
 
-def _close(tree: pytree.Tree, parts: list[Any]) -> Any:
-    """The container around new parts, whatever they are."""
-    return pytree.Tree(tree.kind, tree.context, (pytree.LEAF,) * len(parts)).unflatten(parts)
-
-
 def _children(sample: Any, first: Any, tree: pytree.Tree, path: str) -> list[Any]:
     if isinstance(first, dict) and isinstance(sample, dict) and sample.keys() == first.keys():
         return [sample[key] for key in first]
@@ -114,15 +109,6 @@ def _outline(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"{type(value).__name__} of {len(value)}"
     return type(value).__name__
-
-
-def _names(value: Any, tree: pytree.Tree, count: int) -> list[str]:
-    """How a person writes the way to each part."""
-    if isinstance(value, dict):
-        return [f"[{key!r}]" for key in value]
-    if isinstance(tree.context, tuple) and len(tree.context) == count and not isinstance(value, (list, tuple)):
-        return [f".{name}" for name in tree.context]
-    return [f"[{i}]" for i in range(count)]
 
 
 def _at(path: str) -> str:

@@ -64,7 +64,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     if isinstance(a, tuple):
         parts = [map_aggregate(part, fn) for part in a]
         if hasattr(a, "_fields"):
-            return type(a)(*parts)
+            return pytree.from_parts(type(a), None, parts)
         return tuple(parts) if type(a) is tuple or not _unchanged(a, parts) else a
     if isinstance(a, list):
         parts = [map_aggregate(part, fn) for part in a]
@@ -112,6 +112,32 @@ def map_copy(a: Any, fn: Callable[[Node], Any], copy: Callable[[Graph], Graph] |
         return value if not isinstance(value, Graph) else value.clone() if copy is None else copy(value)
 
     return map_aggregate(a, leaf)
+
+
+def in_structure(tree: pytree.Tree, leaves: Iterable[Any], create: Callable[[Any, tuple[Any, ...]], Any]) -> Any:
+    """A value with nodes at its leaves, as an argument of a node: containers that none can hold are calls themselves.
+
+    `create(target, args)` records such a call. Lists, dicts, tuples, named tuples and dataclasses stay as they are.
+    """
+    if tree.kind is None:
+        return next(iter(leaves))
+    remaining = iter(leaves)
+    parts = [in_structure(child, remaining, create) for child in tree.children]
+    return container(tree.kind, tree.context, parts, create)
+
+
+def container(kind: Any, context: Any, parts: list[Any], create: Callable[[Any, tuple[Any, ...]], Any]) -> Any:
+    """One container of `in_structure`, given its parts."""
+    if kind in (list, tuple, dict) or (type(context) is not pytree.Extended and _is_record(kind)):
+        return pytree.from_parts(kind, context, parts)
+    return create(pytree.from_parts, (kind, context, parts))
+
+
+def _is_record(kind: Any) -> bool:
+    """Whether arguments of a node may hold a container of this class: a named tuple or a dataclass."""
+    if pytree.is_registered(kind):
+        return False
+    return (issubclass(kind, tuple) and hasattr(kind, "_fields")) or dataclasses.is_dataclass(kind)
 
 
 def freeze(a: Any) -> Any:

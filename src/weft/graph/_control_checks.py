@@ -5,7 +5,6 @@ Every error names the function it came from and, for a nested value, the leaf: `
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -44,7 +43,7 @@ def traced(*values: Any) -> Any:
     for value in values:
         if type(value) in _PLAIN:
             continue
-        for leaf in pytree.leaves_of(value) if pytree._open(value) is not None else (value,):
+        for leaf in pytree.leaves_of(value) if pytree.parts_of(value) is not None else (value,):
             if hasattr(type(leaf), "__weft_control__") and (best is None or _priority(leaf) > _priority(best)):
                 best = leaf
     return best
@@ -133,15 +132,7 @@ def leaf_paths(tree: Tree, prefix: str) -> Iterator[str]:
     if kind is None:
         yield prefix
         return
-    if issubclass(kind, dict):
-        steps = [f"[{key!r}]" for key in pytree.dict_keys(kind, tree.context)]
-    elif hasattr(kind, "_fields"):
-        steps = [f".{name}" for name in kind._fields]
-    elif dataclasses.is_dataclass(kind) and tree.context is not None:
-        steps = [f".{name}" for name in tree.context]
-    else:
-        steps = [f"[{i}]" for i in range(len(tree.children))]
-    for step, child in zip(steps, tree.children, strict=True):
+    for step, child in zip(pytree.steps(tree), tree.children, strict=True):
         yield from leaf_paths(child, prefix + step)
 
 

@@ -121,7 +121,7 @@ def _children(wanted: Tree, value: Any) -> tuple[list[Any] | None, Any]:
         return [value[key] for key in wanted.context], wanted.context
     if type(value) is not wanted.kind:
         return None, None
-    opened = pytree._open(value)
+    opened = pytree.parts_of(value)
     if opened is None or opened[1] != wanted.context or len(opened[0]) != len(wanted.children):
         return None, None
     return opened

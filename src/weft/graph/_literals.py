@@ -158,7 +158,10 @@ class Literals:
     def _tuple(self, value: tuple[Any, ...]) -> str | None:
         parts = ", ".join(self(part) for part in value)
         if hasattr(value, "_fields"):
-            return f"{self.function(type(value))}({parts})"
+            cls = self.function(type(value))
+            # A constructor of the program's own must not do again what it did to these.
+            plain = pytree.made_of_parts(type(value))
+            return f"{cls}({parts})" if plain else f"{self.function(pytree.from_parts)}({cls}, None, [{parts}])"
         if type(value) is not tuple:
             return None
         return f"({parts},)" if len(value) == 1 else f"({parts})"

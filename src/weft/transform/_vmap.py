@@ -149,7 +149,7 @@ def _inputs(recorder: Recorder, section: Section, along: Sequence[int | None], t
 def _result(recorder: Recorder, target: Builder, entry: Any, axis: int | None, size: Any, like: Any) -> Any:
     if isinstance(entry, tuple):
         parts = [_result(recorder, target, part, axis, size, like) for part in entry]
-        return type(entry)(*parts) if hasattr(entry, "_fields") else tuple(parts)
+        return pytree.from_parts(type(entry), None, parts)
     if axis is None:
         if isinstance(entry, Rows):
             recorder.refuse("vmap: out_axes is None for a result that differs between examples")
