@@ -143,16 +143,17 @@ def parts_of(value: Any) -> tuple[list[Any], Any] | None:
         return None
     for kind, opener in _OPENERS:
         if isinstance(value, kind):
-            break
-    else:
-        if not dataclasses.is_dataclass(value) or isinstance(value, type):
-            return None
-        # A field without default that no constructor sets need not be there yet.
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)}
-        return _attributes(value, fields)
-    if cls is kind or kind in _OBJECTS:
-        return opener(value)
-    if kind is tuple and not _is_filled(cls):
+            return opener(value) if cls is kind or kind in _OBJECTS else _derived(value, opener)
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return None
+    # A field without default that no constructor sets need not be there yet.
+    fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if hasattr(value, f.name)}
+    return _attributes(value, fields)
+
+
+def _derived(value: Any, opener: Opener) -> tuple[list[Any], Any] | None:
+    """A container of a derived class, with its attributes."""
+    if isinstance(value, tuple) and not _is_filled(type(value)):
         return None
     parts, context = opener(value)
     more = getattr(value, "__dict__", None)
@@ -179,7 +180,7 @@ def from_parts(kind: Any, context: Any, parts: list[Any]) -> Any:
         return _close(kind, context, parts)
     count = len(parts) - len(context.names)
     built = _close(kind, context.context, parts[:count])
-    built.__dict__.update(zip(context.names, parts[count:], strict=True))
+    built.__dict__.update(_named(context.names, parts[count:]))
     return built
 
 
@@ -199,7 +200,14 @@ def _close(kind: Any, context: Any, parts: list[Any]) -> Any:
         return MappingProxyType(*parts)
     if not issubclass(kind, _OBJECTS) and not dataclasses.is_dataclass(kind):
         raise TypeError(f"from_parts: {kind.__name__} is no container; see weft.pytree.register")
-    return build(kind, **dict(zip(context, parts, strict=True)))
+    return build(kind, **_named(context, parts))
+
+
+def _named(names: tuple[str, ...], values: list[Any]) -> dict[str, Any]:
+    """Attributes by name; names of Python's own reach into objects, and a saved graph could give any."""
+    if any(name.startswith("__") and name.endswith("__") for name in names):
+        raise ValueError(f"from_parts: {names!r} are no names of attributes")
+    return dict(zip(names, values, strict=True))
 
 
 def readers(tree: Tree) -> list[tuple[Callable[..., Any], Any]]:

@@ -216,8 +216,9 @@ class Recorder(Running, Memory, Refusals):
         if not isinstance(value, (np.ndarray, Tensor)) or not is_traceable(value):
             return value
         made = self.constant(value)
-        if isinstance(made, Array) and not made.buffer.target.target.startswith("_constant"):
-            self.named.add(made.buffer.target)  # by the attribute it is, a better name than that of a loop's variable
+        target = made.buffer.target if isinstance(made, Array) else None
+        if target is not None and not target.target.startswith("_constant"):
+            self.named.add(target)  # by the attribute it is, a better name than that of a loop's variable
         return made
 
     def constant(self, value: Any) -> Any:

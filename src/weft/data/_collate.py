@@ -40,7 +40,7 @@ def _collate(samples: list[Any], path: str) -> Any:
     if isinstance(first, (str, bytes)):
         _same_type(samples, (str, bytes), path)
         return samples
-    parts, tree = _open(first)
+    _, tree = _open(first)
     if tree.kind is None:
         raise TypeError(
             f"default_collate: no rule for {type(first).__name__}{_at(path)}; "

@@ -128,16 +128,18 @@ def in_structure(tree: pytree.Tree, leaves: Iterable[Any], create: Callable[[Any
 
 def container(kind: Any, context: Any, parts: list[Any], create: Callable[[Any, tuple[Any, ...]], Any]) -> Any:
     """One container of `in_structure`, given its parts."""
-    if kind in (list, tuple, dict) or (type(context) is not pytree.Extended and _is_record(kind)):
+    if kind in (list, tuple, dict) or _is_record(kind, context):
         return pytree.from_parts(kind, context, parts)
     return create(pytree.from_parts, (kind, context, parts))
 
 
-def _is_record(kind: Any) -> bool:
-    """Whether arguments of a node may hold a container of this class: a named tuple or a dataclass."""
+def _is_record(kind: Any, context: Any) -> bool:
+    """Whether arguments of a node may hold a container: a named tuple or a dataclass with nothing but its fields."""
     if pytree.is_registered(kind):
         return False
-    return (issubclass(kind, tuple) and hasattr(kind, "_fields")) or dataclasses.is_dataclass(kind)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return context is None
+    return dataclasses.is_dataclass(kind) and {f.name for f in dataclasses.fields(kind)}.issuperset(context)
 
 
 def freeze(a: Any) -> Any:

@@ -14,8 +14,9 @@ import importlib
 import math
 import operator
 import types
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -186,7 +187,7 @@ class Decoder:
 def _check_tree(tree: Tree) -> None:
     """A container that `pytree` knows by itself, with as many children as it should have."""
     kind, context, count = tree.kind, tree.context, len(tree.children)
-    if kind is None or kind in (list, tuple):
+    if kind is None:
         fits = context is None
     elif issubclass(kind, dict):
         paired = not issubclass(kind, defaultdict) or (type(context) is tuple and len(context) == 2)
@@ -195,10 +196,20 @@ def _check_tree(tree: Tree) -> None:
         fits = len(keys) == count and len(set(keys)) == count
     elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
         fits = context is None and len(kind._fields) == count
+    elif issubclass(kind, (list, tuple)) and not hasattr(kind, "_fields"):
+        fits = context is None
+    elif kind is deque:
+        fits = context is None or (type(context) is int and context >= max(count, 0))
+    elif kind is MappingProxyType:
+        fits = context is None and count == 1
+    elif kind in (UserDict, UserList, ChainMap):
+        fits = context == ("maps" if kind is ChainMap else "data",) and count == 1
     elif dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
-        fits = type(context) is tuple and [name for name in names if name in context] == [*context]
-        fits = fits and len(context) == count
+        held = expect(context, tuple, "the names of a dataclass")
+        first = [name for name in names if name in held]  # attributes that are no fields stand behind them
+        fits = [*held[: len(first)]] == first and len(set(held)) == len(held) == count
+        fits = fits and not any(name.startswith("__") for name in held[len(first) :])
     else:
         fits = False
     if not fits:

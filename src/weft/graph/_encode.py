@@ -84,7 +84,7 @@ class Encoder:
             return self.tensor(value)
         if pytree.is_namedtuple(value):
             return {"struct": [self.name(kind), [[f, self.value(getattr(value, f), depth + 1)] for f in value._fields]]}
-        if dataclasses.is_dataclass(value):
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = [f.name for f in dataclasses.fields(value)]
             return {"struct": [self.name(kind), [[f, self.value(getattr(value, f), depth + 1)] for f in fields]]}
         if isinstance(value, Graph):

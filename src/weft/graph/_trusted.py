@@ -20,13 +20,14 @@ import re
 import string
 import sys
 import typing
-from collections import OrderedDict, deque
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from weft import pytree
 from weft.graph._control import CONTROL, check, fail
 from weft.graph._list_arrays import LIST_ARRAYS
 from weft.graph._literals import is_variable
@@ -66,6 +67,8 @@ intp uintp generic number integer signedinteger unsignedinteger inexact floating
 
 # Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
 _NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec)
+
+_CONTAINERS = (OrderedDict, deque, defaultdict, Counter, ChainMap, UserDict, UserList, MappingProxyType)
 
 _NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format)
 
@@ -136,7 +139,8 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
     named |= {f"weft.control.{function.__name__}": function for function in _CONTROL}
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec}
-    named |= {f"collections.{kind.__name__}": kind for kind in (OrderedDict, deque)}
+    named |= {f"{kind.__module__}.{kind.__name__}": kind for kind in _CONTAINERS}
+    named["weft.pytree.from_parts"] = pytree.from_parts
     named |= _of_programs()
     autograd = importlib.import_module("weft.autograd")  # by name: its room stands beside this one
     named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter}
