@@ -19,6 +19,7 @@ from weft.capture._values import Scalar
 from weft.errors import TraceError
 from weft.graph import Inputs, Node
 from weft.ops import Spec
+from weft.ops._dim import fits_a_hint
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -166,10 +167,11 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
     elif type(value) in numbers:
         leaf.node = _placeholder(recorder, label)
         leaf.node.meta["type"] = type(value)
-        leaf.traced = Scalar(recorder, type(value), leaf.node, hint=value if dynamic else None)
+        hint = value if dynamic and (type(value) is not int or fits_a_hint(value)) else None
+        leaf.traced = Scalar(recorder, type(value), leaf.node, hint=hint)
         leaf.traced.name = label
         if type(value) is int:
-            leaf.traced.dim = recorder.sizes.value(label, value if dynamic else None, ("node", leaf.node))
+            leaf.traced.dim = recorder.sizes.value(label, hint, ("node", leaf.node))
     elif isinstance(value, (np.random.Generator, np.random.RandomState)):
         leaf.node = _placeholder(recorder, label)
         leaf.traced = Opaque(recorder, leaf.node, copy.deepcopy(value))

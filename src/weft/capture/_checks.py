@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.capture._reads import unchanged
-from weft.ops._dim import Dim, sliced
+from weft.ops._dim import Dim, fits_a_hint, sliced
 
 MISS: Any = object()
 """What an entry answers where it does not apply."""
@@ -214,6 +214,7 @@ class Checks:
             "__name__": __name__,  # so that the line of a call is the caller's
             "MISS": MISS,
             "may_share": np.may_share_memory,
+            "repr": shown,
             "sizes": _told_sizes,
             "sliced": sliced,
             "unchanged": unchanged,
@@ -299,11 +300,16 @@ class Checks:
 def _told_sizes(*parts: Any) -> str:
     """What sizes are and were: parts are the name of one, what it is, and what it was, and so on for others."""
     return ", ".join(
-        [f"{name} is {now}, was {was}" for name, now, was in zip(parts[::3], parts[1::3], parts[2::3], strict=True)]
+        [f"{name} is {shown(now)}, was {was}" for name, now, was in zip(parts[::3], parts[1::3], parts[2::3], strict=True)]
     )
 
 
-def short(value: Any, show: Any = repr) -> str:
+def shown(value: Any) -> str:
+    """A value as Python shows it, save for integers of thousands of digits, which Python refuses to write out."""
+    return repr(value) if not isinstance(value, int) or fits_a_hint(value) else f"{value.bit_length()} bits long"
+
+
+def short(value: Any, show: Any = shown) -> str:
     """A value as a text that is not too long."""
     text = show(value)
     return text if len(text) < 40 else f"{text[:37]}..."

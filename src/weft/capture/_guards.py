@@ -31,6 +31,7 @@ from weft.capture._checks import (
     part,
     same,
     short,
+    shown,
     size,
 )
 from weft.capture._opaque import Opaque, is_traceable
@@ -51,6 +52,7 @@ class Guards:
         self.labels: dict[Node, str] = {}  # input of the graph → what a person calls it
         self.steps: list[Step] = []  # guards, and assignments to variables, in the order they are run
         self._variables = 0
+        self._computed: dict[Node, Expr] = {}  # number that guards need → the variable that holds it
         self._arguments()
         self._sizes()
         self._values()
@@ -168,19 +170,38 @@ class Guards:
             given = self.captured.recorder.computed.get(node, ())
             tested = node.target is bool and given and isinstance(given[0], Node)
             label = self.labels.get(node, f"bool({given[0].name})" if tested else node.name)
-            self._compare(equal(found, held(hint)), f"{label} is ", form("repr", found), repr(hint))
+            self._compare(equal(found, held(hint)), f"{label} is ", form("repr", found), shown(hint))
 
     def _expression(self, node: Any) -> Expr:
+        """A number; what it is computed from becomes variables, each computed once."""
         if not isinstance(node, Node):
             return held(node)
-        node = self.captured.recorder.copied_inputs.get(node, node)
-        if node in self.names:
-            return self.names[node]
-        lifted = self.captured.recorder.root.lifted.get(node)
-        if lifted is not None:
-            return self._expression(lifted)
-        args = self.captured.recorder.computed.get(node, node.args)
-        return call(node.target, *map(self._expression, args))
+        left = [self._origin(node)]
+        while left:
+            last = left[-1]
+            args = [self._origin(arg) for arg in self.captured.recorder.computed.get(last, last.args)]
+            open_ = [arg for arg in args if isinstance(arg, Node) and self._known(arg) is None]
+            left += open_
+            if not open_:
+                left.pop()
+                if self._known(last) is None:
+                    given = [self._known(arg) if isinstance(arg, Node) else held(arg) for arg in args]
+                    (self._computed[last],) = self.variables(call(last.target, *given))
+        return self._known(self._origin(node))  # type: ignore[return-value]  # it is known by now
+
+    def _known(self, node: Node) -> Expr | None:
+        return self.names.get(node) or self._computed.get(node)
+
+    def _origin(self, node: Any) -> Any:
+        """The node of the graph's own that one of a region or of a copy stands for; anything else as it is."""
+        recorder = self.captured.recorder
+        while isinstance(node, Node):
+            node = recorder.copied_inputs.get(node, node)
+            lifted = None if node in self.names else recorder.root.lifted.get(node)
+            if lifted is None:
+                break
+            node = lifted
+        return node
 
     def _reads(self) -> None:
         reads = self.captured.recorder.reads

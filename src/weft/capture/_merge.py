@@ -166,9 +166,10 @@ def is_same(a: Any, b: Any) -> bool:
     if isinstance(a, Array) and isinstance(b, Array):
         return a.buffer is b.buffer and a.path == b.path
     if isinstance(a, Scalar) and isinstance(b, Scalar):
-        if a._node is not None or b._node is not None:
-            return a._node is b._node
-        return a.dim.key == b.dim.key  # type: ignore[no-any-return]  # tuples
+        if a._node is b._node and a._node is not None:
+            return True
+        sizes = isinstance(a.dim, Dim) and isinstance(b.dim, Dim) and a.kind is b.kind is int
+        return sizes and a.dim.key == b.dim.key  # type: ignore[no-any-return]  # tuples
     if type(a) is not type(b) or isinstance(a, (Traced, np.ndarray, Tensor)):
         return False
     if isinstance(a, (float, complex, np.generic)):

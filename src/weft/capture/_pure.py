@@ -60,4 +60,9 @@ def _is_arithmetic(region: Region) -> bool:
         operator.neg,
     }
     safe |= {operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge, bool, min, max, abs}
-    return all(node.target in safe for node in region.graph.nodes if node.op != "placeholder")
+    return all(node.target in safe or _divides(node) for node in region.graph.nodes if node.op != "placeholder")
+
+
+def _divides(node: Any) -> bool:
+    """Whether a node divides by a number that is not 0."""
+    return node.target in (operator.floordiv, operator.mod) and type(node.args[1]) is int and node.args[1] != 0

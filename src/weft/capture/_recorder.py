@@ -26,6 +26,7 @@ from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
+from weft.capture._sizes import INTEGER_ARITHMETIC
 from weft.capture._steps import Training
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
@@ -33,7 +34,7 @@ from weft.capture._views import VIEWS, arrays_in
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._arguments import container, in_structure
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim, Sizes, hint_of, unknown_sizes
+from weft.ops._dim import Dim, Sizes, fits_a_hint, hint_of, unknown_sizes
 from weft.ops._op import op_of
 from weft.random import Generator
 
@@ -45,7 +46,8 @@ _RELATIONS = {
     operator.gt: ">",
     operator.ge: ">=",
 }
-_INTEGER_ARITHMETIC = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod})
+_STEEP = frozenset({operator.pow, operator.lshift})  # they make numbers of so many bits that it takes long
+_MOST_BITS = 1 << 14
 _CONSTANTS = (int, float, complex, str, bytes, type(None), type(...), type, np.generic, np.dtype, range, enum.Enum)
 _KEPT = (*_CONSTANTS, Op, Spec, Generator, Graph, Node)
 _AS_IT_IS = frozenset({bool, int, float, complex, str, type(None), Node})
@@ -375,12 +377,12 @@ class Recorder(Running, Memory, Refusals):
     def _number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """An operator between numbers, at least one of them traced and all Python's own."""
         kinds = [_kind(a) for a in args]
-        if function in _INTEGER_ARITHMETIC and all(kind is int for kind in kinds):
+        if function in INTEGER_ARITHMETIC and all(kind is int for kind in kinds):
             dims = [self.dim(a) if isinstance(a, Scalar) else a for a in args]
             if function not in (operator.floordiv, operator.mod) or (isinstance(dims[1], int) and dims[1]):
-                return self.integer(function(*dims))
-        if function in (operator.pos, operator.neg) and kinds[0] is int:
-            return self.integer(function(self.dim(args[0])))
+                return self.computed_integer(function, args, dims)
+        if function is operator.pos and kinds[0] is int:
+            return args[0]
         given = zip(args, kinds, strict=True)
         kind = type(function(*[REPRESENTATIVES[kind] if isinstance(a, Scalar) else a for a, kind in given]))
         hint = self._hint(function, args)
@@ -398,9 +400,14 @@ class Recorder(Running, Memory, Refusals):
         if any(type(hint) not in REPRESENTATIVES for hint in hints):
             return None
         try:
-            return function(*hints)
+            if function in _STEEP and all(type(hint) is int for hint in hints):
+                bits = hints[0].bit_length() * hints[1] if function is operator.pow else sum(hints)
+                if bits > _MOST_BITS:
+                    return None
+            hint = function(*hints)
         except Exception:  # a division by zero and the like: it happens, or not, when the graph runs
             return None
+        return hint if not isinstance(hint, int) or fits_a_hint(hint) else None
 
     def opaque(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of which only running can tell what it gives: of a wrapped function, for instance."""

@@ -130,7 +130,7 @@ class Region:
         """Whether the buffer exists here or in a region around."""
         if buffer.choice is not None:
             test, *arrays = buffer.choice
-            return self._sees(getattr(test, "_node", None)) and all(self.knows(array.buffer) for array in arrays)
+            return self.sees(getattr(test, "_node", None)) and all(self.knows(array.buffer) for array in arrays)
         region: Region | None = self
         while region is not None:
             if buffer in region.held:
@@ -138,7 +138,8 @@ class Region:
             region = region.parent
         return False
 
-    def _sees(self, node: Node | None) -> bool:
+    def sees(self, node: Node | None) -> bool:
+        """Whether a node is of this region's graph or of one around it; None is."""
         region: Region | None = self
         while region is not None and node is not None:
             if node.graph is region.graph:

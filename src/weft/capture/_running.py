@@ -378,16 +378,12 @@ class Running(SizeNodes):
         if isinstance(value, Array):
             scalars = (leaf for step in value.path for leaf in scalars_in(step.args))
             return bool(self.region.knows(value.buffer)) and all(map(self.is_outer, scalars))
-        if isinstance(value, Scalar) and value._node is None:
-            from weft.capture._merge import _visible
+        if value._node is not None and self.region.sees(value._node):
+            return True
+        from weft.capture._merge import _visible
 
-            return _visible(value.dim, self.region)
-        region: Region | None = self.region
-        while region is not None:
-            if value._node.graph is region.graph:
-                return True
-            region = region.parent
-        return False
+        known = isinstance(value, Scalar) and value.dim is not None and value.kind is int
+        return known and _visible(value.dim, self.region)
 
     def attempt_pure(self: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
         """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""

@@ -15,10 +15,15 @@ from weft.capture._region import Region
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops import Spec
-from weft.ops._dim import Atom, Dim, Sizes
+from weft.ops._dim import REASONED, Atom, Dim, Sizes
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
+
+
+INTEGER_ARITHMETIC = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg}
+)
 
 
 class SizeNodes:
@@ -38,22 +43,59 @@ class SizeNodes:
             value.dim = self.sizes.value(name, value.hint if value.kind is int else None, ("node", value._node))
         return value.dim
 
+    def computed_integer(self: Any, function: Any, args: tuple[Any, ...], dims: list[Any]) -> Any:
+        """The integer that an operator gives: a node as the program wrote it, and what is known of it as a size.
+
+        One that is the same whatever the arguments are, such as `n - n`, is a plain integer. What is too long to be
+        reasoned about is a size of its own.
+        """
+        dim = function(*dims)
+        if not isinstance(dim, Dim):
+            return dim
+        trying, self.trying = self.trying, 0  # which matters to what may raise
+        node = self.create(function, args, {}, int)
+        self.trying = trying
+        if dim.weight > REASONED:
+            return Scalar(self, int, node, hint=self._hint(function, args))
+        self.region.sizes.setdefault(dim.key, node)
+        return Scalar(self, int, node, dim=dim, hint=dim.hint)
+
     def integer(self, dim: Any) -> Any:
         """The traced integer of an expression; a plain one where it is constant."""
         return Scalar(self, int, None, dim=dim, hint=dim.hint) if isinstance(dim, Dim) else dim  # type: ignore[arg-type]  # self is the Recorder
 
-    def size_node(self, dim: Any, name: str | None = None) -> Any:
-        """The node that computes an expression in the present region; a plain integer where it is constant."""
+    def size_node(self, dim: Any, name: str | None = None, written: Node | None = None) -> Any:
+        """The node that computes an expression in the present region; a plain integer where it is constant.
+
+        `written` is a node that a branch or loop has computed it by: it is computed in the same way where that goes.
+        """
         if not isinstance(dim, Dim):
             return dim
         region = self.region
         known = region.sizes.get(dim.key)
         if known is None:
-            known = dim.build(self._leaf, self._combine)
+            known = None if written is None else self._as_written(written)
+            known = dim.build(self._leaf, self._combine) if known is None else known
             if name is not None and isinstance(known, Node) and known.graph is region.graph and dim.atom is None:
                 rename(known, name)
             region.sizes[dim.key] = known
         return known
+
+    def _as_written(self: Any, node: Node) -> Node | None:
+        """A number of a region that has ended, computed once more; None where it reads what is not known here."""
+        while not self.region.sees(node) and node in self.region.lifted:
+            node = self.region.lifted[node]
+        if self.region.sees(node):
+            return self.region.lift(node)  # type: ignore[no-any-return]  # a node
+        args = self.computed.get(node)
+        if args is None or node.target not in INTEGER_ARITHMETIC:
+            return None
+        again = [self._as_written(arg) if isinstance(arg, Node) else arg for arg in args]
+        if None in again:
+            return None
+        made: Node = self.create(node.target, tuple(again), {}, int)
+        made._position = node._position
+        return made
 
     def _combine(self, function: Any, operands: tuple[Any, ...]) -> Any:
         if not any(isinstance(operand, Node) for operand in operands):

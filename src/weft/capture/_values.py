@@ -108,7 +108,8 @@ class Traced:
 class Scalar(Traced):
     """A number: of Python's where `kind` is a type, of NumPy's where it is a dtype.
 
-    `dim` is what is known of a Python integer as an expression of sizes. `hint` is the value it has in this call where
+    `dim` is what is known of a Python integer as an expression of sizes; it can be computed anew where its node is of
+    a branch or loop that has ended. `hint` is the value it has in this call where
     that is known, so that a program may branch on it under a guard; `relation` is the comparison it came from.
     """
 
@@ -128,10 +129,11 @@ class Scalar(Traced):
 
     @property
     def node(self) -> Node:
-        if self._node is None:
-            made: Node = self.recorder.size_node(self.dim, self.name)
+        region = self.recorder.region
+        if self._node is None or (self.dim is not None and self.kind is int and not region.sees(self._node)):
+            made: Node = self.recorder.size_node(self.dim, self.name, self._node)
             return made
-        return self.recorder.region.lift(self._node)
+        return region.lift(self._node)
 
     @property
     def spec(self) -> Spec:

@@ -16,7 +16,7 @@ import numpy as np
 from weft import pytree
 from weft.errors import UnknownShape
 from weft.graph._arguments import map_aggregate
-from weft.ops._dim import Sizes
+from weft.ops._dim import REASONED, Sizes
 from weft.ops._numpy import op_for
 from weft.ops._op import Op
 from weft.ops._spec import Spec, spec_of
@@ -100,7 +100,7 @@ def call(target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         dims = [arg.dim if isinstance(arg, Unknown) else arg for arg in args]
         if all(dim is not None and not isinstance(dim, (float, complex, np.generic)) for dim in dims):
             found = target(*dims)
-            return found if isinstance(found, int) else Unknown(int, found)
+            return found if isinstance(found, int) else Unknown(int, found if found.weight <= REASONED else None)
     return _on_samples(target, args, kwargs)
 
 

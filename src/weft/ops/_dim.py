@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import IndexingError
-from weft.ops._dim_algebra import Dim, common_env, from_factor
+from weft.ops._dim_algebra import REASONED, Dim, common_env, from_factor
 from weft.ops._dim_sizes import NAMED, Guard, Sizes, hint_of, traced_sizes, unknown_size, unknown_sizes
-from weft.ops._dim_terms import Atom, Term, sliced
+from weft.ops._dim_terms import Atom, Term, fits_a_hint, sliced
 
 __all__ = [
     "NAMED",
+    "REASONED",
     "Atom",
     "Dim",
     "Guard",
@@ -28,6 +29,7 @@ __all__ = [
     "Term",
     "broadcast_dim",
     "dim_max",
+    "fits_a_hint",
     "dim_min",
     "fits_dim",
     "hint_of",

@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 
 from weft.errors import UnknownShape
-from weft.ops._dim_terms import Atom, Factor, Monomial, Poly, Term, combine_text
+from weft.ops._dim_terms import HEAVIEST, Atom, Factor, Monomial, Poly, Term, combine_text, fits_a_hint
+
+REASONED = 48  # an integer of a greater weight is a leaf of its own
+_LONGEST = 64  # a product of more monomials is a Term
 
 
 class Dim:
@@ -56,11 +59,18 @@ class Dim:
     def hint(self) -> int | None:
         """Its value where every leaf has its hint; None where one has none."""
         if self._hint is _unset:
-            self._hint = None
-            hints = {atom: atom.hint for atom in self.atoms()}
-            if None not in hints.values():
-                self._hint = self.evaluate(hints)
+            total: int | None = 0
+            for monomial, coefficient in self.poly.items():
+                hints = [factor.hint for factor in monomial]
+                total = None if total is None or None in hints else total + coefficient * math.prod(hints)
+            self._hint = total if total is None or fits_a_hint(total) else None
         return self._hint
+
+    @property
+    def weight(self) -> int:
+        """How long it is, written out: how many leaves and Terms, and words of its coefficients."""
+        total = sum(1 + abs(c).bit_length() // 64 + sum(f.weight for f in m) for m, c in self.poly.items())
+        return min(total, HEAVIEST)
 
     @property
     def atom(self) -> Atom | None:
@@ -78,22 +88,29 @@ class Dim:
 
     def atoms(self) -> list[Atom]:
         """Every leaf it depends on, oldest first."""
-        found = {factor: None for factor in all_factors(self) if isinstance(factor, Atom)}
-        return list(found) if len(found) < 2 else sorted(found, key=_serial)
+        found = [factor for factor in all_factors(self) if isinstance(factor, Atom)]
+        return found if len(found) < 2 else sorted(found, key=_serial)
 
-    def build(self, leaf: Callable[[Atom], Any], combine: Callable[[Callable[..., Any], tuple[Any, ...]], Any]) -> Any:
+    def build(
+        self,
+        leaf: Callable[[Atom], Any],
+        combine: Callable[[Callable[..., Any], tuple[Any, ...]], Any],
+        made: dict[Factor, Any] | None = None,
+    ) -> Any:
         """Compute it: `leaf(atom)` gives leaves, `combine(function, operands)` applies a function to what was given.
 
         Functions are those of `operator` (add, sub, mul, floordiv, mod, neg), `min`, `max` and `sliced`; operands are
-        what the two callbacks return, and plain ints (for `sliced` also None).
+        what the two callbacks return, and plain ints (for `sliced` also None). `made` is what leaves and Terms have given.
         """
+        made = {} if made is None else made
         total: Any = None
         for monomial, coefficient in sorted(self.poly.items(), key=_reading_order):
             size = abs(coefficient)
             value: Any = size if size != 1 or not monomial else None
             for factor in monomial:
-                made = _build_factor(factor, leaf, combine)
-                value = made if value is None else combine(operator.mul, (value, made))
+                if factor not in made:
+                    made[factor] = _build_factor(factor, leaf, combine, made)
+                value = made[factor] if value is None else combine(operator.mul, (value, made[factor]))
             if total is None:
                 total = value if coefficient > 0 else -value if not monomial else combine(operator.neg, (value,))
             else:
@@ -298,16 +315,19 @@ def from_factor(factor: Factor) -> Dim:
 
 
 def all_factors(value: Any) -> list[Factor]:
-    """Every leaf and Term that a Dim is made of, those inside Terms included."""
-    found: list[Factor] = []
-    if isinstance(value, Dim):
-        for monomial in value.poly:
-            for factor in monomial:
-                found.append(factor)
-                if isinstance(factor, Term):
-                    for operand in factor.args:
-                        found += all_factors(operand)
-    return found
+    """Every leaf and Term that a Dim is made of, those inside Terms included, each once."""
+    found: dict[Factor, None] = {}
+    left = [value]
+    while left:
+        size = left.pop()
+        if isinstance(size, Dim):
+            for monomial in size.poly:
+                for factor in monomial:
+                    if factor not in found:
+                        found[factor] = None
+                        if isinstance(factor, Term):
+                            left += factor.args
+    return list(found)
 
 
 def common_env(*values: Any) -> Any:
@@ -342,12 +362,20 @@ def _add(left: Any, right: Any, sign: int) -> Any:
 
 
 def _multiply(left: Dim, right: Any) -> Any:
+    if isinstance(right, Dim) and _is_long(left, right):
+        first, second = sorted((left, right), key=lambda dim: dim.key)
+        return from_factor(common_env(left, right).term(operator.mul, (first, second)))
     total: dict[Monomial, int] = {}
     for first, a in left.poly.items():
         for second, b in poly_of(right).items():
             monomial = tuple(sorted(first + second, key=_serial))
             total[monomial] = total.get(monomial, 0) + a * b
     return from_poly(total, common_env(left, right))
+
+
+def _is_long(left: Dim, right: Dim) -> bool:
+    """Whether the product of two sizes is too long to be multiplied out."""
+    return len(left.poly) * len(right.poly) > _LONGEST or sum(max(map(len, d.poly)) for d in (left, right)) > _LONGEST
 
 
 def _elsewhere(function: Callable[..., Any], left: Any, right: Any) -> Any:
@@ -451,8 +479,8 @@ def _reading_order(item: tuple[Monomial, int]) -> tuple[bool, int, tuple[int, ..
     return coefficient < 0, -len(monomial), tuple(f.serial for f in monomial)
 
 
-def _build_factor(factor: Factor, leaf: Any, combine: Any) -> Any:
+def _build_factor(factor: Factor, leaf: Any, combine: Any, made: dict[Factor, Any]) -> Any:
     if isinstance(factor, Atom):
         return leaf(factor)
-    operands = tuple(a.build(leaf, combine) if isinstance(a, Dim) else a for a in factor.args)
+    operands = tuple(a.build(leaf, combine, made) if isinstance(a, Dim) else a for a in factor.args)
     return combine(factor.function, operands)

@@ -116,6 +116,10 @@ class Knowledge:
         lows, highs = [low for low, _ in each], [high for _, high in each]
         if term.function is min:
             return None if None in lows else min(lows), min((h for h in highs if h is not None), default=None)  # type: ignore[type-var]  # no None left
+        if term.function is operator.mul:
+            if any(low is None or low < 0 for low in lows):
+                return None, None
+            return math.prod(low or 0 for low in lows), None if None in highs else math.prod(h or 0 for h in highs)
         if term.function is max:
             return max((low for low in lows if low is not None), default=None), None if None in highs else max(highs)  # type: ignore[type-var]  # no None left
         (low, high), (least, most) = each
@@ -154,6 +158,8 @@ class Knowledge:
         if term.function in (min, max):
             every = all if (term.function is min) is (coefficient > 0) else any
             return every(self._nonnegative(rest + coefficient * operand, depth) for operand in term.args)
+        if term.function is operator.mul:
+            return False
         p, q = term.args
         if not self._nonnegative(q - 1, depth):
             return False

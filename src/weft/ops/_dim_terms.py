@@ -7,7 +7,15 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_WIDEST = 1024  # bits of an example of a size
+
 _serials = itertools.count()
+HEAVIEST = 1 << 20  # weights are not counted further than that
+
+
+def fits_a_hint(value: Any) -> bool:
+    """Whether an integer is short enough to be the example that decisions go by."""
+    return bool(value.bit_length() <= _WIDEST)
 
 
 class Atom:
@@ -18,6 +26,7 @@ class Atom:
     """
 
     __slots__ = ("env", "hint", "low", "name", "serial", "source")
+    weight = 1
 
     def __init__(self, name: str, hint: int | None, source: Any, env: Any, low: int | None = 0) -> None:
         self.name, self.hint, self.source, self.env, self.low = name, hint, source, env, low
@@ -31,13 +40,25 @@ class Atom:
 
 
 class Term:
-    """A function of sizes with no polynomial form: `//`, `%`, `min`, `max` or `sliced`."""
+    """A function of sizes with no polynomial form: `//`, `%`, `min`, `max`, `sliced`, or a product that is too long."""
 
-    __slots__ = ("args", "env", "function", "serial")
+    __slots__ = ("_hint", "args", "env", "function", "serial", "weight")
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], env: Any) -> None:
         self.function, self.args, self.env = function, args, env
         self.serial = next(_serials)
+        self.weight = min(1 + sum(getattr(arg, "weight", 0) for arg in args), HEAVIEST)
+
+    @property
+    def hint(self) -> int | None:
+        """Its value where every leaf has its hint; None where one has none."""
+        try:
+            return self._hint
+        except AttributeError:
+            hints = [arg.hint if hasattr(arg, "hint") else arg for arg in self.args]
+            known = all(hint is not None or arg is None for hint, arg in zip(hints, self.args, strict=True))
+            self._hint: int | None = self.function(*hints) if known else None
+            return self._hint
 
     def __deepcopy__(self, memo: Any) -> Term:
         return self
