@@ -245,7 +245,7 @@ class Checks:
         return FORMS[name][0].format(*texts)
 
     def _held(self, value: Any) -> str:
-        if value is None or value is True or value is False or type(value) is int:
+        if value is None or value is True or value is False or (type(value) is int and fits_a_hint(value)):
             return str(value)
         known = self._names.get(id(value))
         if known is None:
@@ -299,9 +299,8 @@ class Checks:
 
 def _told_sizes(*parts: Any) -> str:
     """What sizes are and were: parts are the name of one, what it is, and what it was, and so on for others."""
-    return ", ".join(
-        [f"{name} is {shown(now)}, was {was}" for name, now, was in zip(parts[::3], parts[1::3], parts[2::3], strict=True)]
-    )
+    each = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    return ", ".join([f"{name} is {shown(now)}, was {was}" for name, now, was in each])
 
 
 def shown(value: Any) -> str:

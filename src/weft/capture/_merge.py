@@ -169,7 +169,7 @@ def is_same(a: Any, b: Any) -> bool:
         if a._node is b._node and a._node is not None:
             return True
         sizes = isinstance(a.dim, Dim) and isinstance(b.dim, Dim) and a.kind is b.kind is int
-        return sizes and a.dim.key == b.dim.key  # type: ignore[no-any-return]  # tuples
+        return sizes and a.dim.key == b.dim.key
     if type(a) is not type(b) or isinstance(a, (Traced, np.ndarray, Tensor)):
         return False
     if isinstance(a, (float, complex, np.generic)):

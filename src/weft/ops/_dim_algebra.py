@@ -61,8 +61,10 @@ class Dim:
         if self._hint is _unset:
             total: int | None = 0
             for monomial, coefficient in self.poly.items():
-                hints = [factor.hint for factor in monomial]
-                total = None if total is None or None in hints else total + coefficient * math.prod(hints)
+                product: int | None = coefficient
+                for factor in monomial:
+                    product = None if product is None or factor.hint is None else product * factor.hint
+                total = None if total is None or product is None else total + product
             self._hint = total if total is None or fits_a_hint(total) else None
         return self._hint
 
@@ -100,7 +102,7 @@ class Dim:
         """Compute it: `leaf(atom)` gives leaves, `combine(function, operands)` applies a function to what was given.
 
         Functions are those of `operator` (add, sub, mul, floordiv, mod, neg), `min`, `max` and `sliced`; operands are
-        what the two callbacks return, and plain ints (for `sliced` also None). `made` is what leaves and Terms have given.
+        what the two callbacks return, and plain ints (for `sliced` also None). `made` is what they gave.
         """
         made = {} if made is None else made
         total: Any = None
@@ -363,8 +365,8 @@ def _add(left: Any, right: Any, sign: int) -> Any:
 
 def _multiply(left: Dim, right: Any) -> Any:
     if isinstance(right, Dim) and _is_long(left, right):
-        first, second = sorted((left, right), key=lambda dim: dim.key)
-        return from_factor(common_env(left, right).term(operator.mul, (first, second)))
+        operands = tuple(sorted((left, right), key=lambda dim: dim.key))
+        return from_factor(common_env(left, right).term(operator.mul, operands))
     total: dict[Monomial, int] = {}
     for first, a in left.poly.items():
         for second, b in poly_of(right).items():

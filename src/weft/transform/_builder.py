@@ -20,7 +20,7 @@ from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes
 from weft.graph import Graph, Node
 from weft.ops import Op, Spec
-from weft.ops._dim import Dim, Sizes, same_shape, traced_sizes, unknown_sizes
+from weft.ops._dim import REASONED, Dim, Sizes, same_shape, traced_sizes, unknown_sizes
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE
 from weft.transform._tape import EMPTY, Tape, Tapes
@@ -258,7 +258,8 @@ class Builder(SizeNodes):
         operands = [self.integer_of(each) if isinstance(each, Node) else each for each in node.args]
         if any(isinstance(each, Dim) and each.hint is None for each in operands):
             return None  # nothing is gained
-        return node.target(*operands)
+        found = node.target(*operands)
+        return None if isinstance(found, Dim) and found.weight > REASONED else found
 
     def parameters(self, op: Op, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a call as a derivative rule is given them: sizes of arrays are expressions, as in shapes."""
@@ -289,8 +290,8 @@ class Builder(SizeNodes):
             return slice(self._sized(value.start), self._sized(value.stop), self._sized(value.step))
         return value
 
-    def size_node(self, dim: Any, name: str | None = None) -> Any:
-        made = super().size_node(dim, name)
+    def size_node(self, dim: Any, name: str | None = None, written: Node | None = None) -> Any:
+        made = super().size_node(dim, name, written)
         if isinstance(made, Node):
             self.integers.setdefault(made, dim)
         return made
