@@ -255,6 +255,15 @@ def instruction(frame: FrameType) -> str | None:
     return None if at is None else instructions[at].opname
 
 
+def following_instruction(frame: FrameType) -> str | None:
+    """The name of the instruction that takes the result of the one at which a frame stands."""
+    instructions, index = _instructions(frame.f_code)
+    at = index.get(frame.f_lasti)
+    if at is None:
+        return None
+    return next((i.opname for i in instructions[at + 1 :] if i.opname not in _PASSIVE), None)
+
+
 @lru_cache(maxsize=256)
 def _positions_of(key: _Identity) -> list[tuple[int | None, int | None, int | None, int | None]]:
     return list(key.code.co_positions())

@@ -19,6 +19,7 @@ from weft.capture._branch import PathEnded
 from weft.capture._convert import convert
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
+from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
 from weft.ops._dim import Dim
@@ -95,6 +96,7 @@ def _capture(
     With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the recorder. `counted` are the
     numbers outside that the program changes, as far as an attempt before has found out.
     """
+    wrap_later_names()
     plain, held = original_function(function)
     _check_gives_at_once(plain)
     keywords = bound_keywords(function)

@@ -34,7 +34,7 @@ from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._tensor_calls import TENSOR_CALLS
 from weft.capture._values import Array, Scalar, Traced
-from weft.capture._wrap import is_wrapped
+from weft.capture._wrap import is_wrapped, record_call, wrap
 from weft.errors import CaptureError
 from weft.graph._control import CONTROL
 from weft.graph._looping import unpacked
@@ -132,6 +132,10 @@ class Running(SizeNodes):
                 "weft.random.isolated would take effect when the program is captured, not when it runs",
                 help="use it around the call of the captured function",
             )
+        if function is wrap:
+            self.refuse(
+                "weft.wrap inside of what is captured", help="mark the function outside, at the top of the module"
+            )
         if function in TENSOR_CALLS:
             return TENSOR_CALLS[function](self, *args, **kwargs)
         if function in COPYING:
@@ -159,9 +163,14 @@ class Running(SizeNodes):
 
     def wrapped(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function that runs as it is: it may do anything, so it stays even where nothing reads it."""
-        node = self.create(function, args, kwargs, None)
-        node.meta["must_run"] = True
-        return Opaque(self, node)
+
+        def create(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Opaque:
+            node = self.create(target, args, kwargs, None)
+            if target is function:
+                node.meta["must_run"] = True
+            return Opaque(self, node)
+
+        return record_call(create, function, args, kwargs, lambda value: self.lists.get(value) is not None)
 
     def hooks_for(self: Any, sites: Any, space: dict[str, Any]) -> Any:
         """The hooks that a function's converted code calls, given its sites and its globals."""

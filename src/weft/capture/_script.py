@@ -35,6 +35,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
 from weft.capture._recorder import Recorder
 from weft.capture._trace import as_module
+from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
 
@@ -78,6 +79,7 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
 
     The result is called as the function is, and does what it does, the writes into its arguments included.
     """
+    wrap_later_names()
     plain, held = original_function(function)
     recorder = ScriptRecorder()
     code = getattr(plain, "__code__", None)

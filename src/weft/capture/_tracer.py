@@ -34,6 +34,7 @@ from weft.capture._constants import Constants
 from weft.capture._placeholders import PH, annotation_of, is_free, placeholders_for, prepare_call
 from weft.capture._proxy import ParameterProxy, Proxy
 from weft.capture._tracer_base import TracerBase
+from weft.capture._wrap import wrap_later_names
 from weft.errors import TraceError
 from weft.graph import Graph, GraphModule, Node
 
@@ -79,6 +80,7 @@ class Tracer(TracerBase):
         `concrete_args` fixes parameters to values by name, and gives structure to nested inputs: a pytree with `PH` at
         the leaves that stay inputs.
         """
+        wrap_later_names()
         function = self._start(root)
         self.graph = Graph(tracer_cls=type(self))
         token = current_tracer.set(self)

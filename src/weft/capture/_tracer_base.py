@@ -135,6 +135,10 @@ class TracerBase:
             node._position = self._position(sys._getframe(1))
         return self.proxy(node) if proxy_factory_fn is None else proxy_factory_fn(node)
 
+    def create_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record a call of a function and return the proxy of its result."""
+        return self.create_proxy("call_function", function, args, kwargs)
+
     def create_arg(self, a: Any) -> Any:
         """What a value becomes as an argument of a node: a node, a constant, or a container of them."""
         kind = type(a)

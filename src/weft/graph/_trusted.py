@@ -94,6 +94,7 @@ _CAPTURED = {
     "_numpy_writes": "after apply_at",
     "_python_calls": "added",
     "_text": "percent print_error",
+    "_wrap": "as_given still_as_given",
 }
 
 _METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy

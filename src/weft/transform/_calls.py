@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft.capture._numpy_writes import after, apply_at
+from weft.capture._wrap import still_as_given
 from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.graph._arguments import map_arg
@@ -129,7 +130,12 @@ def _is_open(type_: Any) -> bool:
 
 
 def _is_unknown(node: Node) -> bool:
-    return node.op in ("call_function", "call_method") and _is_open(node.meta.get("type"))
+    return node.op in ("call_function", "call_method") and _is_open(node.meta.get("type")) and not _is_given(node)
+
+
+def _is_given(node: Node) -> bool:
+    """Whether a node is a list or dict made to be given to a function that runs as it is."""
+    return any(user.target is still_as_given and user.args[0] is node for user in node.users)
 
 
 def refuse_unknown(node: Node, is_result: bool = False) -> None:
@@ -138,7 +144,7 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     unknown = any(map(_is_open, type_)) if isinstance(type_, (tuple, list)) else _is_open(type_)
     if not unknown or not (is_result or node.users):
         return
-    if node.target is getattr:  # x.shape, which does not vary
+    if node.target is getattr or _is_given(node):  # x.shape, which does not vary; what is read by that function alone
         return
     if node.is_impure() and not node.meta.get("must_run"):  # a print, or a raise
         return
