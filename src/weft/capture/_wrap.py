@@ -11,7 +11,6 @@ import builtins
 import functools
 import linecache
 import sys
-from collections import deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -168,9 +167,9 @@ def record_call(
 
 def _is_changeable(value: Any, is_real: Callable[[Any], bool] = lambda value: False) -> bool:
     """Whether a value holds a list or the like that exists for the call alone."""
-    opened = pytree._open(value)
+    opened = pytree.parts_of(value)
     if opened is None:
-        return isinstance(value, deque)
+        return False
     frozen = isinstance(value, tuple) or getattr(getattr(value, "__dataclass_params__", None), "frozen", False)
     return any(_is_changeable(part, is_real) for part in opened[0]) if frozen else not is_real(value)
 
@@ -254,9 +253,7 @@ def _same(now: Any, before: Any) -> bool:
         return True
     if type(now) is not type(before):
         return False
-    if isinstance(now, deque):
-        now, before = list(now), list(before)
-    opened, other = pytree._open(now), pytree._open(before)
+    opened, other = pytree.parts_of(now), pytree.parts_of(before)
     if opened is None or other is None:
         return isinstance(now, (int, float, complex, str, bytes)) and (now == before or now != now)
     return opened[1] == other[1] and len(opened[0]) == len(other[0]) and all(map(_same, opened[0], other[0]))
