@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from dataclasses import dataclass, field
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,10 +81,55 @@ class Arguments:
         return Inputs(tuple(names[held:]), tuple(trees), constants)
 
 
-def bind(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-    """The arguments by the function's parameters, defaults filled in; Python's own error where they do not fit."""
+def call_signature(function: Any) -> inspect.Signature:
+    """The parameters that a function itself takes; what `functools.wraps` tells of the one inside is not asked.
+
+    A decorator that takes `*args` is given what the caller gives: no default of the function inside is among that.
+    """
+    inner = function
+    while not isinstance(inner, (FunctionType, MethodType)) and "__signature__" not in getattr(inner, "__dict__", {}):
+        if not hasattr(inner, "__wrapped__"):
+            break
+        inner = inner.__wrapped__
+    return inspect.signature(inner, follow_wrapped=False)
+
+
+def passes_on(function: Any) -> bool:
+    """Whether a call comes to a decorator that takes `*args` or `**kwargs` for the function inside."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not hasattr(function, "__wrapped__"):
+        return False
+    own = function if isinstance(function, (FunctionType, MethodType)) else getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted
+    return isinstance(own, (FunctionType, MethodType)) and _is_variadic(inspect.signature(own, follow_wrapped=False))
+
+
+def _is_variadic(signature: inspect.Signature) -> bool:
+    return any(parameter.kind in _STARS for parameter in signature.parameters.values())
+
+
+def signature_of_one_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
+    """What one call of a function gives it: of a decorator that takes `*args`, by the names of the function inside."""
+    own = call_signature(function)
+    if not passes_on(function):
+        return own
+    inner = inspect.signature(function).parameters.values()
+    names = [p.name for p in inner if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(args)]
+    if len(names) < len(args) or not kwargs.keys().isdisjoint(names):
+        return own
+    positional = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    return inspect.Signature([*positional, *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in kwargs)])
+
+
+def bind(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], one_call: bool = False
+) -> inspect.BoundArguments:
+    """The arguments by the function's parameters, defaults filled in; Python's own error where they do not fit.
+
+    With `one_call` the parameters may be those of calls of this form alone.
+    """
     try:
-        signature = inspect.signature(function)
+        signature = signature_of_one_call(function, args, kwargs) if one_call else call_signature(function)
     except (ValueError, TypeError):
         raise TraceError(
             f"{function!r} has no signature, so its inputs are not known",

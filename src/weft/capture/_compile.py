@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from weft._collector import paused_collector
 from weft._where import warn_user
+from weft.capture._arguments import call_signature
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
@@ -184,7 +185,7 @@ class CompiledFunction:
 
     def _dispatcher(self) -> Any:
         """A function with the parameters of the compiled one, which tries each entry."""
-        signature = inspect.signature(self._plain)
+        signature = call_signature(self._plain)
         parameters = list(signature.parameters.values())
         space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self, "__name__": __name__}
         shown = []
@@ -218,7 +219,7 @@ class CompiledFunction:
 
     def _miss(self, values: tuple[Any, ...]) -> Any:
         """Capture the call, keep the graph, and run it."""
-        args, kwargs = _as_call(inspect.signature(self._plain).parameters.values(), values)
+        args, kwargs = _as_call(call_signature(self._plain).parameters.values(), values)
         with self._lock:
             if any(entry.edited for entry in self._entries):
                 self._follow_edits()
@@ -298,7 +299,7 @@ class CompiledFunction:
             try:
                 return run(*values)
             except OtherArray as error:
-                args, kwargs = _as_call(inspect.signature(self._plain).parameters.values(), values)
+                args, kwargs = _as_call(call_signature(self._plain).parameters.values(), values)
                 return self._plainly(args, kwargs, error)
 
         return run_or_plainly

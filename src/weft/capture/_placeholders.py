@@ -8,6 +8,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from weft import pytree
+from weft.capture._arguments import passes_on
 from weft.errors import TraceError
 from weft.graph import Inputs
 from weft.pytree import LEAF, Tree
@@ -36,6 +37,12 @@ def placeholders_for(
     signature = _signature(function)
     parameters = _ordered(signature, skip_self=not is_free(tracer, function))
     fixed = _by_name(concrete_args, parameters)
+    if passes_on(function):
+        # A decorator that takes *args tells a default from an argument: it is given what has none, as in a call.
+        parameters = [
+            p if p.name not in fixed or p.default is p.empty else p.replace(kind=p.KEYWORD_ONLY) for p in parameters
+        ]
+        parameters = [p for p in parameters if p.default is p.empty or p.name in fixed]
     arguments: Arguments = []
     trees: list[Tree] = []
     constants: dict[int, Any] = {}

@@ -21,6 +21,7 @@ from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._outside import refuse_iterator
 from weft.capture._parts import Tree, refuse_changes
+from weft.capture._values import Traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -30,6 +31,7 @@ _SEQUENCES = (list, tuple, collections.deque, bytearray, array.array, collection
 _MAPPINGS = (dict, collections.UserDict, collections.ChainMap, types.MappingProxyType)
 # What reading an attribute makes anew each time.
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+_MADE_ANEW = (types.FunctionType, functools.partial)  # by `__getattr__` or a descriptor, it may be
 # Called where an object is made, and nowhere else.
 _MAKING = ("__init__", "__new__", "__post_init__")
 
@@ -116,9 +118,11 @@ class OuterReads:
             self._special(cls)
 
     def _note(self, owner: Any, name: str, value: Any) -> None:
-        if (id(owner), name) in self.attributes:
-            return
-        if not isinstance(value, _BOUND) or getattr(owner, name, None) is value:
+        if (id(owner), name) in self.attributes or _holds_traced(value):
+            return  # what holds a traced value was made by this capture
+        if isinstance(value, _MADE_ANEW) and getattr(owner, name, None) is not value:
+            self.attributes[id(owner), name] = (owner, name, _snapshot_of_made(value))
+        elif not isinstance(value, _BOUND) or getattr(owner, name, None) is value:
             self.attributes[id(owner), name] = (owner, name, snapshot(value))
             self.from_outside(value)
         elif isinstance(value, types.MethodType) and _is_own(value.__func__):
@@ -223,6 +227,42 @@ def snapshot(value: Any) -> Any:
     return ("same", value)
 
 
+def _holds_traced(value: Any) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(part, Traced) for part in parts)
+
+
+def _snapshot_of_made(value: Any) -> Any:
+    """What a function or partial that is made anew by each read is compared with: what it does."""
+    if isinstance(value, types.MethodType):
+        return ("bound", value.__func__, snapshot(value.__self__))
+    if isinstance(value, functools.partial):
+        return ("partial", _snapshot_of_made(value.func), snapshot(value.args), snapshot(value.keywords))
+    if isinstance(value, types.FunctionType):
+        return ("function", value.__code__, snapshot(value.__defaults__), tuple(map(snapshot, _cells(value))))
+    return snapshot(value)
+
+
+def _alike(now: Any, was: Any) -> bool:
+    """Whether two snapshots say the same; what is told by identity is not asked whether it is equal."""
+    if now is was:
+        return True
+    if isinstance(now, tuple) and isinstance(was, tuple):
+        return len(now) == len(was) and all(map(_alike, now, was))
+    return isinstance(now, (*_DATA, frozenset)) and type(now) is type(was) and bool(now == was)
+
+
+def _cells(function: types.FunctionType) -> list[Any]:
+    """What a function finds in the variables around it; those that are not assigned yet it does not find."""
+    found = []
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return found
+
+
 class Shown(str):
     """A text that is shown as it is."""
 
@@ -253,6 +293,8 @@ def unchanged(value: Any, was: Any) -> bool:
         return type(value) is was[1] and (
             repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2]
         )
+    if kind in ("bound", "partial", "function"):
+        return _alike(_snapshot_of_made(value), was)
     if kind == "items":
         same = type(value) is was[1] and len(value) == len(was[2])
         return same and all(map(unchanged, value, was[2]))

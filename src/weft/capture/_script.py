@@ -28,6 +28,7 @@ import numpy as np
 from weft._collector import paused_collector
 from weft._module import Module
 from weft.autograd import Tensor
+from weft.capture._arguments import passes_on
 from weft.capture._branch import PathEnded
 from weft.capture._captured import bound_keywords, original_function
 from weft.capture._numpy_special import traced_in
@@ -105,6 +106,10 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
     from weft import pytree
 
     parameters = list(inspect.signature(plain).parameters.values())[len(held) :]
+    given: dict[str, Any] = {}
+    if passes_on(plain):  # a decorator that takes *args is given what has no default, as in a call
+        parameters = [p for p in parameters if p.default is p.empty and p.name not in keywords]
+        keywords, given = {}, keywords
     if keywords and any(parameter.kind in _VARIADIC for parameter in parameters):
         raise CaptureError(
             f"script: a partial with keyword arguments of {plain.__name__}, which takes *args or **kwargs",
@@ -127,7 +132,7 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
         values = [v for p, v in zip(parameters, values, strict=True) if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     graph: Graph = recorder.root.graph
     try:
-        result = bound(*held, *values, **named)
+        result = bound(*held, *values, **named, **given)
         if recorder.refused is not None:
             raise recorder.refused
     except PathEnded:

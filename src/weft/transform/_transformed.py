@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from weft._tracing import current_recorder
+from weft.capture._arguments import call_signature
 from weft.capture._compile import CompiledFunction
 from weft.capture._recorder import Recorder
+from weft.errors import CaptureError
 from weft.ops import Op
 
 Record = Callable[[Recorder, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -48,7 +50,11 @@ class Transformed(CompiledFunction):
         return self._call(*args, **kwargs) if recorder is None else self._record(recorder, self._function, args, kwargs)
 
     def _plainly(self, args: Any, kwargs: Any, error: Exception | None) -> Any:
-        assert error is not None, "a derivative writes into no argument"
+        if error is None:  # a guard does not hold of the very call that it was made for
+            raise CaptureError(
+                f"{self.__name__}: the function reads an object from outside that is another one at each read",
+                help="read it before, and give it as an argument or a variable around the function",
+            )
         raise error
 
     def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -60,7 +66,7 @@ def _has_parameters(function: Any) -> bool:
     if isinstance(function, (np.ufunc, Op)):
         return False
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = call_signature(function).parameters.values()
     except (TypeError, ValueError):
         return False
     return all(parameter.default is parameter.empty for parameter in parameters)
