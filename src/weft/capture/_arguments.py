@@ -108,28 +108,39 @@ def _is_variadic(signature: inspect.Signature) -> bool:
     return any(parameter.kind in _STARS for parameter in signature.parameters.values())
 
 
-def signature_of_one_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
-    """What one call of a function gives it: of a decorator that takes `*args`, by the names of the function inside."""
+def signature_of_one_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], held: int) -> inspect.Signature:
+    """What one call of a function gives it: of a decorator that takes `*args`, by the names of the function inside.
+
+    So it is where the first `held` arguments, which are bound to the function, stand among `*args`.
+    """
     own = call_signature(function)
-    if not passes_on(function):
+    names = _positional(inspect.signature(function) if passes_on(function) else own)
+    if not passes_on(function) and (len(names) >= held or not _is_variadic(own)):
         return own
-    inner = inspect.signature(function).parameters.values()
-    names = [p.name for p in inner if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][: len(args)]
-    if len(names) < len(args) or not kwargs.keys().isdisjoint(names):
+    names = [*names[: len(args)], *(f"args_{number}" for number in range(len(names) + 1, len(args) + 1))]
+    if not kwargs.keys().isdisjoint(names):
         return own
     positional = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     return inspect.Signature([*positional, *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in kwargs)])
 
 
+def _positional(signature: inspect.Signature) -> list[str]:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in signature.parameters.values() if parameter.kind in kinds]
+
+
 def bind(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], one_call: bool = False
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], held: int | None = None
 ) -> inspect.BoundArguments:
     """The arguments by the function's parameters, defaults filled in; Python's own error where they do not fit.
 
-    With `one_call` the parameters may be those of calls of this form alone.
+    Where it is said how many are bound to the function, the parameters may be those of calls of this form alone.
     """
     try:
-        signature = signature_of_one_call(function, args, kwargs) if one_call else call_signature(function)
+        if held is None:
+            signature = call_signature(function)
+        else:
+            signature = signature_of_one_call(function, args, kwargs, held)
     except (ValueError, TypeError):
         raise TraceError(
             f"{function!r} has no signature, so its inputs are not known",

@@ -100,7 +100,7 @@ def _capture(
     plain, held = original_function(function)
     _check_gives_at_once(plain)
     keywords = bound_keywords(function)
-    bound = bind(plain, (*held, *args), {**keywords, **kwargs}, one_call=given_only)
+    bound = bind(plain, (*held, *args), {**keywords, **kwargs}, len(held) if given_only else None)
     recorder = make(branches=branches, boundary=sys._getframe())
     recorder.keeps_raising = keeps_raising
     recorder.training.counted = counted or {}

@@ -23,7 +23,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from weft import pytree
 from weft._collector import paused_collector
+from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._arguments import call_signature
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
@@ -34,6 +36,7 @@ from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._step_counters import Counted
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
+from weft.capture._proxy import Proxy
 from weft.errors import CaptureError, GraphError, TraceError, WeftError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._list_arrays import OtherArray
@@ -220,6 +223,8 @@ class CompiledFunction:
     def _miss(self, values: tuple[Any, ...]) -> Any:
         """Capture the call, keep the graph, and run it."""
         args, kwargs = _as_call(call_signature(self._plain).parameters.values(), values)
+        if current_tracer.get() is not None and any(isinstance(leaf, Proxy) for leaf in pytree.leaves_of(values)):
+            return self._symbolic(args, kwargs)
         with self._lock:
             if any(entry.edited for entry in self._entries):
                 self._follow_edits()
@@ -227,6 +232,10 @@ class CompiledFunction:
         result = MISS if entry is None else entry.run(*values)
         # A guard may not hold of the very call it was made for: that arrays share no memory.
         return self._plainly(args, kwargs, error) if result is MISS else result
+
+    def _symbolic(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a call means in a symbolic trace: what the function does is recorded."""
+        return self._plain(*args, **kwargs)
 
     def _entry_for(
         self, values: tuple[Any, ...], args: list[Any], kwargs: dict[str, Any]

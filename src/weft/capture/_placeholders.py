@@ -129,7 +129,13 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _ordered(signature: inspect.Signature, skip_self: bool) -> list[inspect.Parameter]:
-    return list(signature.parameters.values())[1 if skip_self else 0 :]
+    parameters = list(signature.parameters.values())
+    if skip_self and parameters and parameters[0].kind in _VARIADIC:
+        raise TraceError(
+            f"the traced method takes its module in {parameters[0]}, which hides what else it takes",
+            help="name its parameters, self first; or capture a call of it with weft.trace or weft.compile",
+        )
+    return parameters[skip_self:]
 
 
 def is_free(tracer: Tracer, function: Callable[..., Any]) -> bool:

@@ -105,7 +105,13 @@ def _bound_to(module: GraphModule, instance: Any, owner: Any = None) -> Any:
 def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     from weft import pytree
 
-    parameters = list(inspect.signature(plain).parameters.values())[len(held) :]
+    parameters = list(inspect.signature(plain).parameters.values())
+    if any(parameter.kind in _VARIADIC for parameter in parameters[: len(held)]):
+        raise CaptureError(
+            f"script: {plain.__name__} takes its object in {parameters[0]}, which hides what else it takes",
+            help="name its parameters, self first; or capture a call of it with weft.trace or weft.compile",
+        )
+    parameters = parameters[len(held) :]
     given: dict[str, Any] = {}
     if passes_on(plain):  # a decorator that takes *args is given what has no default, as in a call
         parameters = [p for p in parameters if p.default is p.empty and p.name not in keywords]

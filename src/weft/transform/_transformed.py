@@ -49,6 +49,13 @@ class Transformed(CompiledFunction):
         recorder = current_recorder.get()
         return self._call(*args, **kwargs) if recorder is None else self._record(recorder, self._function, args, kwargs)
 
+    def _symbolic(self, args: Any, kwargs: Any) -> Any:
+        raise CaptureError(
+            f"{self.__name__}: a derivative of traced values cannot be recorded: symbolic tracing does not know what "
+            "they are",
+            help="capture the program with weft.trace or weft.compile, or mark the function with weft.wrap",
+        )
+
     def _plainly(self, args: Any, kwargs: Any, error: Exception | None) -> Any:
         if error is None:  # a guard does not hold of the very call that it was made for
             raise CaptureError(
