@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import weft
-from weft.errors import TraceError
+from weft import nn
+from weft.errors import CaptureError, TraceError
 
 X = np.arange(3.0)
 
@@ -245,6 +246,63 @@ def test_a_trace_has_the_inputs_of_its_call_by_their_names() -> None:
 def test_a_symbolic_trace_has_a_default_as_an_input_where_it_is_asked_for() -> None:
     gm = weft.symbolic_trace(counted, concrete_args={"scale": weft.PH})
     np.testing.assert_array_equal(gm(X, 3.0), counted(X, scale=3.0))
+
+
+class HidesItself(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(np.full(3, 2.0))
+
+    def forward(*args: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # as some write it
+        self, x = args
+        return x * self.weight + kwargs.get("shift", 0.0)
+
+
+class DecoratedForward(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(np.full(3, 2.0))
+
+    @counting_without_wraps
+    def forward(self, x: Any) -> Any:
+        return x * self.weight
+
+
+class Hidden:
+    factor = 3.0
+
+    def method(*args: Any) -> Any:
+        return args[1] * args[0].factor
+
+    decorated = counting_without_wraps(lambda self, x: x * self.factor)
+
+
+@pytest.mark.parametrize("function", [HidesItself(), DecoratedForward(), Hidden().method, Hidden().decorated])
+def test_objects_that_are_hidden_among_args(function: Any) -> None:
+    for traced in (weft.trace(function, X), weft.compile(function)):
+        traced(X)
+        np.testing.assert_array_equal(np.asarray(traced(X + 5)), np.asarray(function(X + 5)))
+    with pytest.raises(TraceError):
+        weft.symbolic_trace(function)
+    with pytest.raises(CaptureError, match="takes its object in"):
+        weft.script(function)
+
+
+def test_keywords_of_a_module_that_hides_itself() -> None:
+    module = HidesItself()
+    traced = weft.trace(module, X, shift=X)
+    np.testing.assert_array_equal(np.asarray(traced(X, shift=X + 7)), np.asarray(module(X, shift=X + 7)))
+
+
+def test_symbolic_trace_of_a_compiled_function_records_it_once() -> None:
+    compiled = weft.compile(lambda x, y=2.0: x * y)
+    for _ in range(2):
+        assert [node.name for node in weft.symbolic_trace(compiled).graph.nodes] == ["x", "y", "mul", "output"]
+        assert len(weft.symbolic_trace(lambda x: compiled(x) + 1).graph.nodes) == 4
+        np.testing.assert_array_equal(compiled(X), X * 2)
+    assert compiled.cache_info().misses == 1
+    with pytest.raises(CaptureError, match="a derivative of traced values cannot be recorded"):
+        weft.symbolic_trace(weft.grad(lambda x: x.sum()))
 
 
 def test_gradients_and_vmap() -> None:

@@ -223,3 +223,18 @@ def test_control_by_name_is_captured() -> None:
         np.testing.assert_array_equal(module(X, which), program(X, which))
     with pytest.raises(CaptureError, match="a branch on a traced value"):
         weft.trace(lambda x: weft.fori_loop(0, 3, lambda i, v: v if v.sum() > 0 else -v, x), X)
+
+
+def test_one_example_for_two_arguments_keeps_both_inputs() -> None:
+    x = np.arange(3.0)
+    traced = weft.trace(lambda a, b: a * 2 + b, x, x)
+    np.testing.assert_array_equal(traced(x, x + 7), x * 3 + 7)
+    t = weft.tensor(x)
+    np.testing.assert_array_equal(weft.trace(lambda a, b: a * 2 + b, t, t)(t, t + 7).numpy(), x * 3 + 7)
+
+    @weft.trace
+    def writes(a: Any, b: Any) -> Any:
+        a[0] = 5.0
+        return b.sum()
+
+    assert writes(x, x) == 8.0

@@ -96,8 +96,8 @@ def call_signature(function: Any) -> inspect.Signature:
 
 def passes_on(function: Any) -> bool:
     """Whether a call comes to a decorator that takes `*args` or `**kwargs` for the function inside."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    while isinstance(function, functools.partial) or hasattr(function, "__weft_original__"):
+        function = function.func if isinstance(function, functools.partial) else function.__weft_original__
     if not hasattr(function, "__wrapped__"):
         return False
     own = function if isinstance(function, (FunctionType, MethodType)) else getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted
@@ -162,11 +162,13 @@ def placeholders(
     numbers: tuple[type, ...],
     given: set[str],
     held: int | None = None,
+    shares: bool = True,
 ) -> Arguments:
     """Make the inputs of the graph. `numbers` are the types of Python's numbers that are inputs; others are fixed.
 
     Where the graph is called as the function is, inputs keep their defaults, and `held` says how many parameters are
-    bound to the function: they are fixed whole, whatever they hold.
+    bound to the function: they are fixed whole, whatever they hold. `shares` says whether an array that is given twice
+    is one array in later calls, too.
     """
     made = Arguments()
     shared: dict[int, Any] = {}
@@ -179,7 +181,7 @@ def placeholders(
         for number, leaf in enumerate(leaves, 1):
             label = name if tree == LEAF else f"{name}_{number}"
             one = Leaf(name, leaf)
-            if isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
+            if shares and isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
                 one.traced = shared[id(leaf)]
             if not fixed and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
                 _input(recorder, one, label, dynamic=dynamic, numbers=numbers)
@@ -188,7 +190,7 @@ def placeholders(
             if one.node is None:
                 refuse_iterator(recorder, leaf)
                 one.traced = leaf
-            elif isinstance(leaf, (np.ndarray, Tensor)):
+            elif shares and isinstance(leaf, (np.ndarray, Tensor)):
                 one.traced = shared.setdefault(id(leaf), one.traced)
             made.leaves.append(one)
     return made

@@ -86,6 +86,7 @@ def _capture(
     numbers: bool,
     integers: bool = True,
     given_only: bool = False,
+    shares: bool = True,
     keeps_raising: bool = False,
     counted: Any = None,
     make: Callable[..., Recorder] = Recorder,
@@ -113,7 +114,7 @@ def _capture(
     given -= {*names[: len(held)], *(keywords.keys() - kwargs.keys())}
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
     bound_count = len(held) if given_only else None
-    made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count)
+    made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count, shares=shares)
     recorder.training.inputs = {leaf.node: leaf.value for leaf in made.leaves if leaf.node is not None}
     call_args, call_kwargs = made.call()
     for value in (*call_args, *call_kwargs.values()):

@@ -33,10 +33,10 @@ from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
+from weft.capture._proxy import Proxy
 from weft.capture._step_counters import Counted
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
-from weft.capture._proxy import Proxy
 from weft.errors import CaptureError, GraphError, TraceError, WeftError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._list_arrays import OtherArray

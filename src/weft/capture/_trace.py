@@ -37,18 +37,21 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return trace_call(function, args, kwargs)
 
 
-def trace_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> GraphModule:
-    """The GraphModule of one call."""
-    return as_module(function, _captured(function, args, kwargs).graph)
+def trace_call(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shares: bool = False
+) -> GraphModule:
+    """The GraphModule of one call; `shares` where it is for that call alone, in which two arrays may be one."""
+    return as_module(function, _captured(function, args, kwargs, shares).graph)
 
 
-def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured:
+def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shares: bool) -> Captured:
     """One call. Integers are fixed where the program cannot be captured without their values.
 
     A number that would decide the path is refused all the same: the graph would hold one side of it only.
     """
+    how = {"branches": False, "dynamic": False, "numbers": True, "given_only": True, "shares": shares}
     try:
-        return capture(function, args, kwargs, branches=False, dynamic=False, numbers=True, given_only=True)
+        return capture(function, args, kwargs, **how)
     except CaptureError as error:
         if error.decides_path:
             raise
@@ -56,9 +59,7 @@ def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     except Exception as error:  # such as shapes that do not fit as far as is known without the numbers
         first = error
     try:
-        return capture(
-            function, args, kwargs, branches=False, dynamic=False, numbers=True, integers=False, given_only=True
-        )
+        return capture(function, args, kwargs, integers=False, **how)
     except CaptureError:
         raise first from None
 
@@ -83,7 +84,7 @@ class TracedFunction:
         self.module: GraphModule | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.module = trace_call(self.__weft_original__, args, kwargs)
+        self.module = trace_call(self.__weft_original__, args, kwargs, shares=True)
         return self.module(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

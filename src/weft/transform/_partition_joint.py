@@ -168,7 +168,7 @@ def _joint(
     """
     plain = _callable(function, len(args))
     how: dict[str, Any] = {"branches": True, "dynamic": False, "numbers": True, "integers": not fixed}
-    captured = capture(plain, args, kwargs, given_only=True, **how)
+    captured = capture(plain, args, kwargs, given_only=True, shares=False, **how)
     graph = captured.graph
     values = {traced.node: value for value, traced in captured.recorder.constants.values()}
     builder = Builder(graph, captured.recorder.sizes)
