@@ -29,9 +29,9 @@ def everything(
 CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((X,), {}),
     ((X, 3.0), {}),
-    ((X, 3.0, X, 1.0), {}),
+    ((X, 3.0, X.copy(), 1.0), {}),
     ((X,), {"flag": False, "scale": 2.0}),
-    ((X, 3.0, X), {"opts": (3, 4)}),
+    ((X, 3.0, X.copy()), {"opts": (3, 4)}),
 ]
 
 
