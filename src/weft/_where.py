@@ -131,8 +131,20 @@ def warn_user(message: str) -> None:
 def user_line(own: str | None = None) -> str | None:
     """The innermost line of user code now running, as an error shows it: where it is, its text, and what of it ran."""
     place = user_location(own)
-    if place is None:
-        return None
+    return None if place is None else _shown(place)
+
+
+def line_of(error: BaseException) -> str | None:
+    """The innermost line of the user's program that an error came through, as `user_line` shows it."""
+    trace, position = error.__traceback__, None
+    while trace is not None:
+        if not _is_others(trace.tb_frame, None):
+            position = (trace.tb_frame.f_code, trace.tb_lasti, None)
+        trace = trace.tb_next
+    return None if position is None else _shown(locate(position))
+
+
+def _shown(place: Location) -> str:
     shown = f"{place.file}:{place.line}, in {place.function}"
     if not place.text:  # typed at a prompt, or made by exec
         return shown

@@ -20,6 +20,7 @@ from types import CodeType
 from typing import Any
 
 from weft import _where
+from weft._module import Module
 from weft.capture._captured import original_function
 from weft.capture._compile import CompiledFunction, Entry, capture_call
 from weft.capture._report import report
@@ -69,6 +70,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     if isinstance(function, CompiledFunction) and function._plain is not function:  # as a derivative is
         function = function.__weft_original__
     name = getattr(function, "__name__", None) or type(function).__name__
+    function = function.forward if isinstance(function, Module) else function  # its parameters are read from outside
     original_function(function)  # raises where there is none
     try:
         entry = _entry(function, args, kwargs, dynamic=True)

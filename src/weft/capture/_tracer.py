@@ -94,8 +94,11 @@ class Tracer(TracerBase):
             self.create_node("output", "output", (output,), {}, None, annotation_of(signature.return_annotation))
             self._place_ends(function)
         except Exception as error:  # noted, and raised again
-            if self._refused is not None and not isinstance(error, TraceError):
-                error.add_note(f"before that: {self._refused}")
+            refused = self._refused
+            if refused is not None and not isinstance(error, TraceError):
+                if isinstance(error, (TypeError, ValueError)) and refused.where == _where.line_of(error):
+                    raise refused from None  # compiled code that asked the proxy has put a text of its own in its place
+                error.add_note(f"before that: {refused}")
             raise
         finally:
             self._boundary = self._outer = self._module_stack = None

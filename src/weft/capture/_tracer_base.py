@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import operator
+import re
 import sys
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
@@ -56,6 +58,10 @@ _HELP = {
     "setitem": "use weft.where(condition, a, b) or weft.index_update(x, key, value), which give a new array",
 }
 _HELP["delitem"] = _HELP["setitem"]
+_SIZES = (
+    "weft.zeros(x.shape), weft.ones, weft.full and weft.arange take traced sizes and are recorded; NumPy's functions "
+    "need the numbers"
+)
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, np.ufunc, _NUMPY_FUNCTION, Op)
 _KEPT = (np.generic, np.dtype, type, enum.Enum, Spec, Generator, Graph, *_FUNCTIONS)
 
@@ -266,8 +272,10 @@ class TracerBase:
     def refuse(self, obj: Proxy, why: str) -> NoReturn:
         """Raise the error that explains what cannot be recorded, and what to do."""
         what, reason = _WHY[why]
-        help = f"{_HELP[why]}; weft.script captures branches, loops and writes from source"
-        raise TraceError(f"{what} cannot be recorded: {reason}", where=_where.user_line(), help=help)
+        where = _where.user_line()
+        of_numpy = _is_size(obj) and re.search(r"\b(np|numpy)\.", where or "")
+        help = f"{_SIZES if of_numpy else _HELP[why]}; weft.script captures branches, loops and writes from source"
+        raise TraceError(f"{what} cannot be recorded: {reason}", where=where, help=help)
 
     def _position(self, frame: FrameType) -> _where.Position | None:
         own = self._own_code
@@ -277,6 +285,14 @@ class TracerBase:
                     return self._outer
                 frame = frame.f_back
         return _where.capture(frame, self._boundary, self._outer)
+
+
+def _is_size(obj: Proxy) -> bool:
+    """Whether a proxy stands for the shape of an array, or a size of it."""
+    node = obj.node
+    if node.target is operator.getitem and isinstance(node.args[0], Node):
+        node = node.args[0]
+    return node.target is getattr and node.args[1] in ("shape", "size", "ndim")
 
 
 def _no_argument(a: Any) -> TraceError:

@@ -61,6 +61,7 @@ class Graph:
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
         """The nodes of a kind, and of a target where one is given, without looking at the others."""
+        _check_kind("find_nodes", op)
         if self._table is None:
             self._table = {}
             for node in self.nodes:
@@ -100,10 +101,7 @@ class Graph:
         type_expr: Any = None,
     ) -> Node:
         """Create a node of any kind at the insertion point."""
-        if op not in KINDS:
-            raise GraphError(
-                f"create_node: {op!r} is not a kind of node", help=f"use one of {', '.join(sorted(KINDS))}"
-            )
+        _check_kind("create_node", op)
         if name is None:
             try:
                 name = self._candidates[target]
@@ -476,6 +474,11 @@ class NodeList(Sequence[Node]):
 
     def __contains__(self, node: object) -> bool:
         return isinstance(node, Node) and node.graph is self._graph and not node._erased
+
+
+def _check_kind(verb: str, op: str) -> None:
+    if op not in KINDS:
+        raise GraphError(f"{verb}: {op!r} is not a kind of node", help=f"use one of {', '.join(sorted(KINDS))}")
 
 
 def _some(nodes: Mapping[Node, None]) -> str:

@@ -27,9 +27,11 @@ _PLAIN = frozenset({int, float, bool, str, complex, type(None)})
 
 
 class Interpreter:
-    """Runs the graph of a GraphModule. Values are dropped after their last use unless told otherwise."""
+    """Runs the graph of a GraphModule, or a Graph. Values are dropped after their last use unless told otherwise."""
 
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
+        if isinstance(module, Graph):
+            module, graph = module.owning_module, module if graph is None else graph
         self.module = module
         self.graph: Graph = module.graph if graph is None else graph
         self.env: dict[Node, Any] = {}

@@ -93,7 +93,9 @@ class TransformerEncoderLayer(_Layer):
         self.dropout2 = Dropout(dropout)
         self.activation = _activation(activation)
 
-    def forward(self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool = False) -> Any:
+    def forward(
+        self, src: Any, src_mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = False
+    ) -> Any:
         """The sequence after both parts."""
 
         def attention(x: Any) -> Any:
@@ -206,7 +208,7 @@ class TransformerEncoder(_Stack):
     ) -> Any:
         """The sequence after all layers."""
         for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, bool(is_causal))
+            src = layer(src, mask, src_key_padding_mask, is_causal)
         return src if self.norm is None else self.norm(src)
 
 
@@ -234,7 +236,7 @@ class TransformerDecoder(_Stack):
         """The sequence after all layers, each of which sees `memory`."""
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
-            tgt = layer(tgt, memory, *masks, bool(tgt_is_causal), memory_is_causal)
+            tgt = layer(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
         return tgt if self.norm is None else self.norm(tgt)
 
 
