@@ -223,7 +223,10 @@ class Expressions:
             pairs = zip(node.ops, node.comparators, strict=True)
             rest = [put(ast.Tuple([constant(o, _SIGNS[type(op)]), self.thunk(o)], LOAD), o) for op, o in pairs]
             return hook(node, "chain", site, left, *rest)
-        sequences = any(isinstance(each, (ast.Tuple, ast.List)) for each in (node.left, *node.comparators))
+        sides = (node.left, *node.comparators)
+        sequences = any(isinstance(each, (ast.Tuple, ast.List)) for each in sides)
+        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):  # of variables they are lists or objects, for all we know
+            sequences = not any(isinstance(each, ast.Constant) for each in sides)
         node.left = self.expr(node.left)
         node.comparators = [self.expr(each) for each in node.comparators]
         name = _MEMBERSHIP.get(type(node.ops[0]))

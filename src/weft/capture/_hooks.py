@@ -30,7 +30,7 @@ from weft.capture._ordering import ordered
 from weft.capture._outside import OTHER_CONTAINERS, changes
 from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
 from weft.capture._python_calls import asked, asked_of, attribute, python_class
-from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced
+from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
 from weft.graph._control import check
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Hooks(PlainHooks):
     def percent(self, text: Any, values: Any) -> Any:
         from weft.capture._text import captured_percent
 
-        return captured_percent(self.recorder, text, values) if is_traced((text, values)) else text % values
+        return captured_percent(self.recorder, text, values) if shows_traced((text, values)) else text % values
 
     def fstring(self, *parts: Any) -> Any:
         from weft.capture._text import captured_text, has_traced
@@ -302,6 +302,8 @@ class Hooks(PlainHooks):
             if grown is not None and op == "+=":
                 grown.extend(by)
                 return value
+            self._change(value, op)
+        elif isinstance(value, OTHER_CONTAINERS) and hasattr(type(value), f"__{UPDATES[op].__name__}__"):
             self._change(value, op)
         return self.assign(name, UPDATES[op](value, by))
 

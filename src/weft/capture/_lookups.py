@@ -6,7 +6,9 @@ call decides under a guard; what is of unknown type is looked up when the graph 
 
 from __future__ import annotations
 
+import dataclasses
 import operator
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._chosen import chosen
@@ -39,6 +41,13 @@ def merge(*parts: Any) -> dict[Any, Any]:
     return made
 
 
+def call_sequence(sequence: Any, method: str, *args: Any) -> int:
+    """`sequence.index(*args)` or `sequence.count(*args)`."""
+    if not isinstance(sequence, (list, tuple, deque)) or method not in ("index", "count"):
+        raise ValueError(f"call_sequence: {method!r} of a {type(sequence).__name__}")
+    return int(getattr(sequence, method)(*args))
+
+
 def call_text(text: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     """A method of a text: `text.method(*args)`."""
     if not isinstance(text, str) or method.startswith(("_", "format")):  # a graph from a file could name anything
@@ -64,15 +73,30 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
 
 
 def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any:
-    """A comparison of tuples or lists: by Python when the graph runs, where they hold something traced."""
+    """A comparison of containers: by Python when the graph runs, where they hold something traced."""
+    if type(left) is not type(right) or isinstance(left, Traced):
+        return COMPARISONS[op](left, right)
+    if _compared_by_fields(left, op):
+        left, right = _fields(left), _fields(right)
     both = recorder.lists.of((whole(recorder, left), whole(recorder, right)))
-    plain = type(left) is type(right) and type(left) in (tuple, list)
-    if not plain or not (is_traced((left, right)) or any(isinstance(each, GrownList) for each in both)):
+    if not isinstance(left, (tuple, list, dict, deque)) or not (
+        is_traced((left, right)) or any(isinstance(each, GrownList) for each in both)
+    ):
         return COMPARISONS[op](left, right)
     given = tuple(each.handle if isinstance(each, GrownList) else each for each in both)
     if recorder.untyped or is_opaque(given):
         return recorder.opaque(COMPARISONS[op], given, {})
     return Scalar(recorder, bool, recorder.create(COMPARISONS[op], given, {}, bool))
+
+
+def _compared_by_fields(value: Any, op: str) -> bool:
+    """Whether an object is of a dataclass whose `==` is the one that dataclasses have."""
+    method = getattr(type(value), "__eq__", None) if dataclasses.is_dataclass(value) and op in ("==", "!=") else None
+    return getattr(getattr(method, "__code__", None), "co_filename", None) == "<string>"
+
+
+def _fields(value: Any) -> tuple[Any, ...]:
+    return tuple(getattr(value, field.name) for field in dataclasses.fields(value) if field.compare)
 
 
 def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -87,9 +111,20 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
     if is_opaque(args) or is_opaque(kwargs) or any(isinstance(value, GrownList) for value in args):
         return recorder.opaque(cls, args, kwargs)
     made = cls(*args, **kwargs)
+    if issubclass(cls, (dict, set, frozenset)):
+        made = _by_known(recorder, cls, made)
     recorder.made(made)
     recorder.reads.made(tuple(made.values() if isinstance(made, dict) else made))
     return made
+
+
+def _by_known(recorder: Recorder, cls: type, made: Any) -> Any:
+    """A dict or a set by the values that traced keys have in this call."""
+    if not any(isinstance(key, Traced) for key in made):
+        return made
+    what = "a key of a dict" if cls is dict else "an element of a set"
+    keys = [_known(recorder, key, what) if isinstance(key, Traced) else key for key in made]
+    return cls(zip(keys, made.values(), strict=True)) if cls is dict else cls(keys)
 
 
 def in_container(recorder: Recorder, item: Any, container: Any) -> Any:
@@ -112,6 +147,8 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
             return recorder.wrap(recorder.create(str.format, (owner, *args), kwargs, str), str)
         if is_opaque(args) or is_opaque(kwargs):
             return recorder.opaque(call_text, (owner, name, *args), kwargs)
+    if isinstance(owner, (list, tuple, deque)) and name in ("index", "count"):
+        return recorder.wrap(recorder.create(call_sequence, (owner, name, *args), {}, int), int)
     by_hash = _BY_HASH.get(type(owner), frozenset())
     if name in by_hash and args and isinstance(args[0], Traced):
         if name == "get" and is_opaque(args[0]):

@@ -14,13 +14,13 @@ import numpy as np
 
 from weft.capture._copying import COPYING, copied
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
-from weft.capture._kinds import joined_kind
+from weft.capture._kinds import REPRESENTATIVES, joined_kind
 from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
-from weft.capture._values import Array, Scalar, Traced, is_traced
+from weft.capture._values import Array, Scalar, Traced, is_traced, shows_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
 from weft.pytree import LEAF
@@ -38,6 +38,8 @@ _FLOATS_OF_COMPLEX = {cmath.phase}
 
 _ORDERING = (sorted, min, max)
 _TAKING_ALL = (*_ORDERING, sum)
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+_SHOWING = (str, repr, format)
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
 
@@ -68,6 +70,8 @@ class PythonCalls:
             return self.recorder.opaque(function, args, kwargs)
         if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):
             return handler(self, *args, **kwargs)
+        if function in _SHOWING and any(map(shows_traced, args)):
+            return PYTHON[function](self, *args, **kwargs)
         if function in COPYING:
             return copied(self.recorder, function, args[0])
         module = getattr(function, "__module__", None)
@@ -88,6 +92,8 @@ class PythonCalls:
         if unknown is not None:
             return unknown
         if isinstance(container, (set, frozenset, dict)) and isinstance(item, Traced):
+            if isinstance(item, Array):
+                raise TypeError(f"unhashable type: '{python_class(item).__module__}.{python_class(item).__name__}'")
             container = tuple(container)
         if isinstance(container, Array):
             found = self.recorder.operate(operator.eq, container, item)
@@ -95,9 +101,11 @@ class PythonCalls:
         if isinstance(container, (list, tuple, deque)) and (is_traced(item) or is_traced(container)):
             result: Any = False
             for part in container:
-                same = part is item or part == item
+                same = self.call(bool, (part is item or part == item,), {})
+                if same is True and not is_traced(result):
+                    return True
                 result = same if result is False else self.either(result, same)
-            return self.call(bool, (result,), {})
+            return result
         if isinstance(container, Items) and isinstance(container, RangeItems):
             inside = self.both(item >= container.start, item < container.stop)
             return inside if container.step == 1 else self.both(inside, (item - container.start) % container.step == 0)
@@ -210,13 +218,25 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
         if not values:
             return function(values, **default)
         kinds = [_kind_of(value) for value in values]
+        if any(kind not in REPRESENTATIVES and not isinstance(kind, np.dtype) for kind in kinds):
+            return _extreme_of_others(recorder, function, values, kinds)
         if all(kind is int for kind in kinds):
             return recorder.integer(combine(*(recorder.dim(value) for value in values)))
+        if any(isinstance(value, Array) and value.spec.shape not in ((), (1,)) for value in values):
+            raise ValueError(_AMBIGUOUS)
         if any(isinstance(value, Array) for value in values):
             values = tuple(recorder.numpy.item(v) if isinstance(v, Array) else v for v in values)
         return calls.number(function, values, joined_kind(kinds))
 
     return handler
+
+
+def _extreme_of_others(recorder: Recorder, function: Any, values: tuple[Any, ...], kinds: list[Any]) -> Any:
+    """`min` or `max` of what are no numbers: tuples with traced parts, for instance."""
+    if any(kind in REPRESENTATIVES for kind in kinds):
+        shown = [REPRESENTATIVES.get(kind, value) for kind, value in zip(kinds, values, strict=True)]
+        return function(shown)  # raises what Python does
+    return extreme(recorder, function, values, lambda value: value, {})
 
 
 PYTHON[min], PYTHON[max] = _extreme(min, dim_min), _extreme(max, dim_max)
@@ -263,6 +283,8 @@ def _len(calls: PythonCalls, x: Any) -> Any:
 def _round(calls: PythonCalls, x: Any, ndigits: Any = None) -> Any:
     if isinstance(x, Array):
         raise TypeError("type numpy.ndarray doesn't define __round__ method")
+    if not isinstance(x, Scalar):
+        return round(x)  # raises
     if ndigits is None:
         return x if x.kind is int else calls.number(round, (x,), int)
     return calls.number(round, (x, ndigits), x.kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -61,6 +62,9 @@ _ARRAYS_OF_NO_DIMENSIONS = frozenset(
 )
 _COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a number that decides sizes
 _COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd"})
+# What no number of Python's can be combined with, though it may be compared; NumPy makes arrays of some of them.
+_REPEATED = frozenset({str, bytes, bytearray, list, tuple, deque})
+_NO_NUMBERS = _REPEATED | {dict, OrderedDict, defaultdict, Counter, set, frozenset, range, slice, type(None), type(...)}
 _IN_ANY_ORDER = frozenset({"histogram2d", "einsum"})  # ops whose results need not lie in order, whatever they are given
 
 
@@ -165,6 +169,8 @@ class Recorder(Running, Memory, Refusals):
             return container(kind, opened[1], [self.arg(part) for part in opened[0]], self._made_container)
         if callable(value):
             return self.function_arg(value)
+        if kind in (set, frozenset):
+            return self.create(kind, ([self.arg(part) for part in value],), {}, None)
         if isinstance(value, Undefined):
             self.undefined(value)
         if isinstance(value, Collected):
@@ -356,23 +362,34 @@ class Recorder(Running, Memory, Refusals):
         args = operands(function, args)
         if all(_is_number(a) for a in args):
             return self._number(function, args)
-        if any(isinstance(a, (str, list, tuple, dict)) for a in args):
-            if function in (operator.eq, operator.ne) and any(isinstance(a, str) for a in args):
-                return self._unlike(next(a for a in args if isinstance(a, Traced)), function is operator.ne)
+        if any(type(a) in _NO_NUMBERS for a in args) and all(_is_number(a) for a in args if isinstance(a, Traced)):
+            return self._with_other(function, args)
+        if any(isinstance(a, (str, list, tuple, range, dict, set)) for a in args):
+            if function in (operator.eq, operator.ne) and any(isinstance(a, (str, dict, set)) for a in args):
+                traced: Any = next(a for a in args if isinstance(a, Traced))
+                return self._unlike(traced, function is operator.ne, any(isinstance(a, str) for a in args))
             if function is operator.mul and any(isinstance(a, Scalar) for a in args) and any(map(_is_sequence, args)):
                 return NotImplemented  # Python repeats the sequence, or says that it cannot
             if not all(map(_is_numeric, args)):
                 return NotImplemented
+            if function is operator.matmul and any(isinstance(a, Scalar) for a in args):
+                return NotImplemented  # NumPy's numbers have no such operator
             args = tuple(self.numpy.function(np.asarray, (a,), {}) if _is_sequence(a) else a for a in args)
         op = op_of(function)
         assert op is not None
         return self.call_op(op, args, {}, function)
 
-    def _unlike(self, value: Any, answer: bool) -> Any:
-        """What comparing a value with a text gives: no number is one."""
+    def _with_other(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """An operator between a number of Python's and something else of Python's: a list is no array beside one."""
+        if function is operator.mul and any(type(a) in _REPEATED for a in args):
+            return NotImplemented  # Python repeats the sequence, or says that it cannot
+        return function(*(REPRESENTATIVES[a.kind] if isinstance(a, Scalar) else a for a in args))  # type: ignore[index]  # it is Python's
+
+    def _unlike(self, value: Any, answer: bool, of_text: bool) -> Any:
+        """What comparing a value with a text, a dict or a set gives: no number is one."""
         if isinstance(value, Array):
             return self.numpy.function(np.full, (value.shape, answer), {})
-        return answer if isinstance(value, Scalar) and value.python else np.bool_(answer)
+        return np.bool_(answer) if of_text and not value.python else answer
 
     def _number(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """An operator between numbers, at least one of them traced and all Python's own."""
@@ -436,7 +453,7 @@ def _kind(value: Any) -> Any:
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
+    return isinstance(value, (list, tuple, range))
 
 
 def _is_number(value: Any) -> bool:
@@ -444,7 +461,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_numeric(value: Any) -> bool:
-    return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor, list, tuple))
+    return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor, list, tuple, range))
 
 
 def _called(target: Any) -> str:

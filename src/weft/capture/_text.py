@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from weft.capture._values import is_traced
+from weft.capture._values import shows_traced
 from weft.graph._effects import has_side_effect
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def has_traced(parts: tuple[Any, ...]) -> bool:
     """Whether an f-string shows a traced value."""
-    return any(isinstance(part, tuple) and (is_traced(part[0]) or has_traced(part[2])) for part in parts)
+    return any(isinstance(part, tuple) and (shows_traced(part[0]) or has_traced(part[2])) for part in parts)
 
 
 def captured_text(recorder: Recorder, parts: tuple[Any, ...]) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft import pytree
 from weft.graph import Node
 from weft.ops import Spec
 
@@ -352,3 +353,8 @@ def is_traced(value: Any) -> bool:
 
 CONTAINERS = (dict, list, tuple, deque)
 """Containers that code in C looks into, and what is derived from them."""
+
+
+def shows_traced(value: Any) -> bool:
+    """Whether the text of a value shows something traced, in a dataclass for instance."""
+    return is_traced(value) or any(isinstance(leaf, Traced) for leaf in pytree.leaves_of(value))

@@ -86,7 +86,7 @@ _CAPTURED = {
     "_draws": "draw make_generator shuffled",
     "_grids": "grid_of",
     "_iterables": "_listed",
-    "_lookups": "get merge call_text",
+    "_lookups": "get merge call_sequence call_text",
     "_memory": "updated",
     "_notices": "warn log",
     "_numpy_calls": "write_at",
