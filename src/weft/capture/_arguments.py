@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -163,18 +165,23 @@ def placeholders(
     given: set[str],
     held: int | None = None,
     shares: bool = True,
+    whole: bool = False,
 ) -> Arguments:
     """Make the inputs of the graph. `numbers` are the types of Python's numbers that are inputs; others are fixed.
 
     Where the graph is called as the function is, inputs keep their defaults, and `held` says how many parameters are
     bound to the function: they are fixed whole, whatever they hold. `shares` says whether an array that is given twice
-    is one array in later calls, too.
+    is one array in later calls, too. With `whole` a large container of plain data is one input, of which nothing is
+    known.
     """
     made = Arguments()
+    starred = [name for name, parameter in bound.signature.parameters.items() if parameter.kind in _STARS]
+    large = large_data([v for name, v in bound.arguments.items() if name not in starred]) if whole else ()
     shared: dict[int, Any] = {}
     for position, (name, value) in enumerate(bound.arguments.items()):
         fixed = held is not None and position < held
-        leaves, tree = ([value], LEAF) if fixed else pytree.flatten(value, is_leaf=_is_leaf)
+        one_leaf = fixed or any(value is each for each in large)
+        leaves, tree = ([value], LEAF) if one_leaf else pytree.flatten(value, is_leaf=_is_leaf)
         made.names.append(name)
         made.trees.append(tree)
         made.kinds.append(bound.signature.parameters[name].kind)
@@ -183,7 +190,10 @@ def placeholders(
             one = Leaf(name, leaf)
             if shares and isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
                 one.traced = shared[id(leaf)]
-            if not fixed and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
+            if any(leaf is each for each in large) and tree == LEAF:
+                one.node = _placeholder(recorder, label)
+                one.traced = Opaque(recorder, one.node)
+            elif not fixed and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
                 _input(recorder, one, label, dynamic=dynamic, numbers=numbers)
                 if held is not None:
                     _default(one, tree, bound.signature.parameters[name].default)
@@ -194,6 +204,54 @@ def placeholders(
                 one.traced = shared.setdefault(id(leaf), one.traced)
             made.leaves.append(one)
     return made
+
+
+_LARGE = 200  # parts of a container from which on it would cost more to look at each than most programs do
+_DATA = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_OPENED: dict[type, Any] = {list: list, tuple: list, dict: lambda value: list(value.values())}
+
+
+def large_data(values: Iterable[Any]) -> list[Any]:
+    """Those among arguments that are large containers of numbers and texts, and share no part with others."""
+    found: list[tuple[Any, set[int]]] = []
+    for value in values:
+        inside = _inside(value) if type(value) in _OPENED else None
+        if inside is not None:
+            found.append((value, inside))
+    if not found:
+        return []
+    counts = Counter(key for _, inside in found for key in inside)
+    others = [value for value in values if not any(value is each for each, _ in found)]
+    parts = {id(part) for value in others for part in _containers(value)}
+    return [value for value, inside in found if not any(counts[key] > 1 or key in parts for key in inside)]
+
+
+def _inside(value: Any) -> set[int] | None:
+    """The ids of a container and those in it; None of one that is small, or holds more than numbers and texts."""
+    count, ids, waiting = 0, {id(value)}, [value]
+    while waiting:
+        parts = _OPENED[type(waiting[-1])](waiting.pop())
+        count += len(parts)
+        if _DATA.issuperset(map(type, parts)):
+            continue
+        for part in parts:
+            if type(part) in _OPENED:
+                if id(part) in ids:
+                    return None
+                ids.add(id(part))
+                waiting.append(part)
+            elif type(part) not in _DATA:
+                return None
+    return ids if count > _LARGE else None
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    """A container and all in it."""
+    waiting = [value]
+    while waiting:
+        opened = pytree.parts_of(waiting[-1])
+        yield waiting.pop()
+        waiting += [] if opened is None else opened[0]
 
 
 def _default(leaf: Leaf, tree: Any, default: Any) -> None:

@@ -88,14 +88,16 @@ def _capture(
     given_only: bool = False,
     shares: bool = True,
     keeps_raising: bool = False,
+    whole: bool = False,
     counted: Any = None,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
 
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
-    With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the recorder. `counted` are the
-    numbers outside that the program changes, as far as an attempt before has found out.
+    With `whole` a large container of plain data is one input. With `keeps_raising` the graph keeps what may raise, read
+    or not. `make` makes the recorder. `counted` are the numbers outside that the program changes, as far as an attempt
+    before has found out.
     """
     wrap_later_names()
     plain, held = original_function(function)
@@ -114,7 +116,8 @@ def _capture(
     given -= {*names[: len(held)], *(keywords.keys() - kwargs.keys())}
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
     bound_count = len(held) if given_only else None
-    made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, held=bound_count, shares=shares)
+    how = {"held": bound_count, "shares": shares, "whole": whole}
+    made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, **how)
     recorder.training.inputs = {leaf.node: leaf.value for leaf in made.leaves if leaf.node is not None}
     call_args, call_kwargs = made.call()
     for value in (*call_args, *call_kwargs.values()):

@@ -27,7 +27,7 @@ from weft import pytree
 from weft._collector import paused_collector
 from weft._tracing import current_tracer
 from weft._where import warn_user
-from weft.capture._arguments import call_signature
+from weft.capture._arguments import call_signature, large_data
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._guards import MISS, Guards
 from weft.capture._listed import may_differ, repeatable
@@ -287,15 +287,19 @@ class CompiledFunction:
 
     def _capture(self, args: list[Any], kwargs: dict[str, Any]) -> Entry:
         ladder = {None: (True, False), True: (True,), False: (False, True)}[self._dynamic]
+        ways = [(dynamic, False) for dynamic in ladder]
+        if self._dynamic is not False and large_data([*args, *kwargs.values()]):
+            ways = [*((dynamic, True) for dynamic in ladder), *ways]
         met: list[Exception] = []
-        for dynamic in ladder:
+        for dynamic, whole in ways:
+            how = {"keeps_raising": self._keeps_raising, "whole": whole}
             try:
-                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, keeps_raising=self._keeps_raising)
+                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, **how)
                 entry = Entry(captured, not dynamic)
                 entry.run = self._guarded(entry)
                 return entry
             except Exception as error:  # whatever it is, the other way may do without
-                met.append(error)
+                met += [] if whole else [error]
         raise next((error for error in met if not isinstance(error, TraceError)), met[0])
 
     def _guarded(self, entry: Entry) -> Callable[..., Any]:

@@ -20,7 +20,15 @@ def may_differ(graph: Graph) -> bool:
 
 def repeatable(graph: Graph) -> bool:
     """Whether a run that is given up leaves nothing behind: no array written, nothing printed or drawn."""
-    return all(map(_leaves_nothing, _nodes(graph)))
+    given = any(node.op == "placeholder" and node.meta.get("type") is None for node in graph.nodes)
+    return all(_leaves_nothing(node) and not (given and _changes(node)) for node in _nodes(graph))
+
+
+def _changes(node: Any) -> bool:
+    """Whether a call changes a container, which may be one that the caller has given."""
+    if node.op == "call_method":
+        return node.target in _OF_LISTS and node.target not in ("copy", "index", "count")
+    return getattr(node.target, "__name__", "") in ("setitem", "delitem")
 
 
 def _nodes(graph: Graph) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._chosen import chosen
@@ -79,14 +79,28 @@ def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any
     if _compared_by_fields(left, op):
         left, right = _fields(left), _fields(right)
     both = recorder.lists.of((whole(recorder, left), whole(recorder, right)))
-    if not isinstance(left, (tuple, list, dict, deque)) or not (
-        is_traced((left, right)) or any(isinstance(each, GrownList) for each in both)
-    ):
+    grown = any(isinstance(each, GrownList) for each in both)
+    if getattr(type(left), "__eq__", None) not in _COMPARING or not (grown or is_traced((left, right))):
         return COMPARISONS[op](left, right)
+    if not grown and op in ("==", "!="):
+        if len(left) != len(right) or (isinstance(left, dict) and not _same_keys(left, right)):
+            return op == "!="
+        if isinstance(left, dict):
+            both = ([*left.values()], [right[key] for key in left])
+    if isinstance(left, deque):
+        both = (list(left), list(right))
     given = tuple(each.handle if isinstance(each, GrownList) else each for each in both)
     if recorder.untyped or is_opaque(given):
         return recorder.opaque(COMPARISONS[op], given, {})
     return Scalar(recorder, bool, recorder.create(COMPARISONS[op], given, {}, bool))
+
+
+_COMPARING = tuple(kind.__eq__ for kind in (tuple, list, deque, dict, OrderedDict))
+
+
+def _same_keys(left: Any, right: Any) -> bool:
+    """Whether two dicts have the same keys, in the same order where that is part of what they are."""
+    return bool(list(left) == list(right) if isinstance(left, OrderedDict) else left.keys() == right.keys())
 
 
 def _compared_by_fields(value: Any, op: str) -> bool:
