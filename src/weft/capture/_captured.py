@@ -116,7 +116,7 @@ def _capture(
     given -= {*names[: len(held)], *(keywords.keys() - kwargs.keys())}
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
     bound_count = len(held) if given_only else None
-    how = {"held": bound_count, "shares": shares, "whole": whole}
+    how: dict[str, Any] = {"held": bound_count, "shares": shares, "whole": whole}
     made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, **how)
     recorder.training.inputs = {leaf.node: leaf.value for leaf in made.leaves if leaf.node is not None}
     call_args, call_kwargs = made.call()
