@@ -83,3 +83,6 @@ for name in ("add", "subtract", "multiply", "power", "maximum", "hypot", "less",
     case("ufunc_outer", a, np.float64(1.5), name, ref=ref)
 case("ufunc_outer", integers(0, 9, 3, dtype=np.int8), 2, "add", ref=lambda a, b, _: np.add.outer(a, b))
 case("ufunc_outer", integers(0, 9, 3), integers(0, 9, 2), "bitwise_xor", ref=lambda a, b, _: np.bitwise_xor.outer(a, b))
+for name in ("var", "std"):
+    case(f"{name}_where", X, 1, mean=normal(3, 1, seed=7), keepdims=True, ref=getattr(np, name))
+    case(f"{name}_where", X, correction=1, ref=getattr(np, name))

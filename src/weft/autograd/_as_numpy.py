@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.autograd._inplace import write_out
 from weft.autograd._tensor import unwrap
-from weft.ops._numpy import binds, op_for
+from weft.ops._numpy import binds, op_call
 from weft.ops._op import op_of
 from weft.ops._scipy import special_name, special_op
 from weft.ops._ufunc_methods import method_arguments, ufunc_method
@@ -48,7 +48,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if op is None:
         raise _no_op(f"{function.__module__}.{function.__name__}", {})
     if not binds(op, args, kwargs):  # np.sum(t, where=mask)
-        op = op_for(function, args, kwargs) or op
+        op, args, kwargs = op_call(function, args, kwargs) or (op, args, kwargs)
     return op(*args, **kwargs)
 
 

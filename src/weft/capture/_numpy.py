@@ -12,7 +12,7 @@ import numpy as np
 from weft._where import user_location
 from weft.autograd import Tensor
 from weft.errors import TraceError
-from weft.ops._numpy import arguments_given, op_for
+from weft.ops._numpy import arguments_given, op_call
 from weft.ops._ufunc_methods import method_arguments, ufunc_method
 
 _WRITING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
@@ -48,7 +48,7 @@ def ufunc_call(
     if any(array is not None for array in kwargs.get("out") or ()):
         raise _writes(f"np.{ufunc.__name__}(…, out=…)")
     if method == "__call__":
-        return op_for(ufunc, inputs, kwargs) or ufunc, inputs, kwargs
+        return op_call(ufunc, inputs, kwargs) or (ufunc, inputs, kwargs)
     arrays, given = method_arguments(method, inputs, kwargs)
     op = ufunc_method(ufunc, method, given)
     if method == "outer":
@@ -66,8 +66,10 @@ def ufunc_call(
     )
 
 
-def function_target(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The op that means the same as the NumPy function where it takes these arguments, else the function."""
+def function_call(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The op that means the same as the NumPy function, and its arguments; else the function as it was called."""
     if function in _WRITING:
         raise _writes(f"np.{function.__name__}")
     given = arguments_given(function, args, kwargs)
@@ -75,7 +77,7 @@ def function_target(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         raise _writes(f"np.{function.__name__}(…, out=…)")
     if function is np.nan_to_num and not given.get("copy", True):
         raise _writes("np.nan_to_num(…, copy=False)")
-    return op_for(function, args, kwargs) or function
+    return op_call(function, args, kwargs) or (function, args, kwargs)
 
 
 def check_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.errors import ShapeError, TraceError, UnknownShape
 from weft.graph._effects import has_side_effect
 from weft.ops import Op, Spec
-from weft.ops._numpy import arguments_given, op_for
+from weft.ops._numpy import arguments_given, op_call, positional
 from weft.ops._op import TABLE, op_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,12 @@ PROPERTIES: dict[str, Callable[[Any, Any], Any]] = {}
 _SEVERAL = frozenset({"arrays", "condlist", "choicelist", "choices", "keys", "multi_index"})
 _NESTED = frozenset({"asarray", "block", "histogramdd", "histogram2d", "einsum", "contract"})
 
-_IGNORED = {"order", "subok", "like", "device"}  # how a result lies in memory, not what it is
+_IGNORED = frozenset({"order", "subok", "like", "device"})  # how a result lies in memory, not what it is
+_LATER = _IGNORED | {"out"}
+# Functions whose `order` says what the result is.
+_IN_ORDER = frozenset(
+    {np.unravel_index, np.ravel_multi_index, np.sort, np.argsort, np.partition, np.argpartition, np.sort_complex}
+)
 
 
 def special(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -94,12 +99,15 @@ class NumpyCalls:
             from weft.capture._numpy_applied import vectorized
 
             return vectorized(recorder, function, args, kwargs)
+        args, kwargs = with_out_named(function, args, kwargs)
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
-        out = arguments_given(function, args, kwargs).get("out")
-        if out is not None:
-            return self._into(function, args, kwargs, out)
+        if kwargs.get("out") is not None:
+            from weft.capture._numpy_out import into
+
+            rest = {key: value for key, value in kwargs.items() if key != "out"}
+            return into(recorder, function, args, rest, kwargs["out"])
         return self.with_op(function, args, kwargs)
 
     def untyped(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -121,20 +129,24 @@ class NumpyCalls:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
         recorder = self.recorder
         args = tuple(a.listed() if isinstance(a, (Collected, GrownList)) else a for a in args)
-        if kwargs.get("order", "C") not in ("C", None):
+        if kwargs.get("order", "C") not in ("C", None) and function not in _IN_ORDER:
             made = self.with_op(function, args, {key: value for key, value in kwargs.items() if key != "order"})
             if isinstance(made, Array):
                 made.buffer.layout = False
             return made
-        kwargs = {key: value for key, value in kwargs.items() if key not in _IGNORED and key != "out"}
-        op = op_for(function, args, kwargs)
+        if not _LATER.isdisjoint(kwargs):
+            kept = "order" if function in _IN_ORDER else ""
+            kwargs = {key: value for key, value in kwargs.items() if key == kept or key not in _LATER}
+        meant = op_call(function, args, kwargs)
         failed: Exception | None = None
-        if op is not None:
-            args, kwargs = self.of_traced_lists(op, args, kwargs)
-            for listed in (True, False):
+        if meant is not None:
+            op, ours, more = meant
+            called = function if ours is args and more is kwargs else None
+            ours, more = self.of_traced_lists(op, ours, more)
+            for as_lists in (True, False):
                 try:
-                    given = args if listed else self._as_arrays(op, args)
-                    made = recorder.call_op(op, given, kwargs, called=function)
+                    given = ours if as_lists else self._as_arrays(op, ours)
+                    made = recorder.call_op(op, given, more, called=called)
                     named = isinstance(made, tuple) and hasattr(made, "_fields")
                     return _named_result(function)(*made) if named else made
                 except UnknownShape:
@@ -189,77 +201,41 @@ class NumpyCalls:
             made.append(self.function(np.asarray, (value,), {}) if listed or number else value)
         return (*made, *args[len(made) :])
 
-    def _into(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        """A call with `out=`: the result is written into an array, which is then the result."""
-        target = out[0] if isinstance(out, tuple) else out
-        if "out" not in kwargs:
-            names = list(arguments_given(function, args, {}))
-            args = tuple(value for name, value in zip(names, args, strict=False) if name != "out")
-        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
-        result = self.function(function, args, kwargs)
-        return self.write_whole(target, result)
-
     def write_whole(self, target: Any, result: Any, casting: Any = "same_kind") -> Any:
         """Write a result into the whole of an array."""
         recorder = self.recorder
         target = recorder.constant(target) if isinstance(target, np.ndarray) else target
-        spec = result.spec if isinstance(result, (Array, Scalar)) else Spec(np.shape(result), np.asarray(result).dtype)
-        np.copyto(np.empty(0, target.spec.dtype), np.empty(0, spec.dtype), casting=casting)  # raises where NumPy does
-        if isinstance(result, Traced):
-            recorder.store(target, recorder.fitted(result.node, spec, target))
+        result = self.cast_into(target, result, casting)
+        if isinstance(result, (Array, Scalar)):
+            recorder.store(target, recorder.fitted(result.node, result.spec, target))
         else:
             recorder.setitem(target, ..., result)
         return target
 
+    def cast_into(self, target: Any, result: Any, casting: Any) -> Any:
+        """A result in the dtype of the array it is written into; raises what NumPy raises where it does not fit."""
+        spec = result.spec if isinstance(result, (Array, Scalar)) else Spec(np.shape(result), np.asarray(result).dtype)
+        dtype = target.spec.dtype
+        np.copyto(np.empty(0, dtype), np.empty(0, spec.dtype), casting=casting)
+        if spec.dtype == dtype:
+            return result
+        from weft.capture._numpy_special import copied
+
+        return copied(self.recorder, result, dtype) if isinstance(result, Traced) else np.asarray(result).astype(dtype)
+
     def ufunc(self, ufunc: Any, how: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a ufunc or of one of its methods."""
-        recorder = self.recorder
+        from weft.capture import _numpy_ufuncs
+
         if is_opaque(inputs) or is_opaque(kwargs):
             return self.untyped(ufunc if how == "__call__" else getattr(ufunc, how), inputs, kwargs)
         if how != "__call__":
-            from weft.capture._numpy_special import ufunc_method
-
-            return ufunc_method(recorder, ufunc, how, inputs, kwargs)
-        given = {key: value for key, value in kwargs.items() if key not in _IGNORED}
-        out = given.pop("out", None)
-        where = given.pop("where", True)
-        casting = given.pop("casting", "same_kind")
-        dtype = given.pop("dtype", None)
-        if len(inputs) > ufunc.nin:
-            out, inputs = inputs[ufunc.nin :], inputs[: ufunc.nin]
-        targets = out if isinstance(out, tuple) else (out,)
-        targets += (None,) * (ufunc.nout - len(targets))
+            return _numpy_ufuncs.method(self.recorder, ufunc, how, inputs, kwargs)
+        if kwargs or len(inputs) > ufunc.nin:
+            return _numpy_ufuncs.call(self.recorder, ufunc, inputs, kwargs)
         inputs = tuple(map(self.made, inputs))
-        if dtype is not None:
-            inputs = tuple(self.function(np.asarray, (a,), {"dtype": dtype}) for a in inputs)
-        if where is not True:
-            inputs = tuple(self._chosen(where, a, 0 if ufunc is np.arctanh else 1) for a in inputs)
         op = op_of(ufunc)
-        result = (
-            recorder.call_op(op, inputs, given, called=ufunc)
-            if op is not None
-            else self._as_it_is(ufunc, inputs, given)
-        )
-        if where is not True:
-            if targets[0] is None:
-                recorder.refuse(
-                    f"np.{ufunc.__name__}(…, where=…) without out=: elements not chosen are whatever was in memory",
-                    help="give out=, or use np.where",
-                )
-            result = self.function(np.where, (where, result, targets[0]), {})
-            casting = "unsafe" if casting == "unsafe" else "same_kind"
-        if all(target is None for target in targets):
-            return result
-        if ufunc.nout == 1:
-            return self.write_whole(targets[0], result, casting)
-        pairs = zip(targets, result, strict=True)
-        return tuple(value if target is None else self.write_whole(target, value, casting) for target, value in pairs)
-
-    def _chosen(self, where: Any, value: Any, harmless: int) -> Any:
-        """An input of a ufunc with `where=`: what is not chosen warns of no division by zero and the like."""
-        if not isinstance(value, Array) or value.spec.dtype.kind == "b":
-            return value
-        return self.function(np.where, (where, value, harmless), {})
+        return self._as_it_is(ufunc, inputs, {}) if op is None else self.recorder.call_op(op, inputs, {}, called=ufunc)
 
     # Arrays' own names
 
@@ -342,6 +318,22 @@ class NumpyCalls:
         """The type of what a function gives; sizes are left open."""
         result, _ = sampled(self.recorder, function, args, kwargs, None)
         return type_of_sample(self.recorder, result, function)
+
+
+def with_out_named(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same call with `out`, and what says how a result lies in memory, by name, and all that stands behind them."""
+    first = _first_later(function)
+    if len(args) <= first or len(args) > len(positional(function)):
+        return args, kwargs
+    return args[:first], {**dict(zip(positional(function)[first:], args[first:], strict=False)), **kwargs}
+
+
+@lru_cache(maxsize=1024)
+def _first_later(function: Any) -> int:
+    names = positional(function)
+    return next((k for k, name in enumerate(names) if name in _LATER), 1000)
 
 
 def _is_traced_list(value: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from weft.capture._iterables import Collected
 from weft.capture._lists import GrownList
 from weft.capture._numpy_calls import call_named, special
+from weft.capture._numpy_out import into
 from weft.capture._numpy_special import copied
 from weft.ops import Spec
 from weft.pytree import LEAF
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 def _stack(recorder: Recorder, arrays: Any, axis: int = 0, out: Any = None, **rest: Any) -> Any:
     if isinstance(arrays, GrownList):
         return _joined(recorder, np.stack, arrays, 1, out, axis=axis, **rest)
+    if out is not None and not isinstance(arrays, Collected):
+        return into(recorder, np.stack, (_listed(arrays),), {"axis": axis, **rest}, out)
     if isinstance(arrays, Collected):
         made = recorder.numpy.function(np.moveaxis, (arrays.rows(), 0, axis), {})
     else:
@@ -70,6 +73,8 @@ def _joined(
 def _concatenate(recorder: Recorder, arrays: Any, axis: Any = 0, out: Any = None, **rest: Any) -> Any:
     if isinstance(arrays, GrownList):
         return _joined(recorder, np.concatenate, arrays, 0, out, axis=axis, **rest)
+    if out is not None and not isinstance(arrays, Collected):
+        return into(recorder, np.concatenate, (_listed(arrays),), {"axis": axis, **rest}, out)
     if isinstance(arrays, Collected):
         whole = arrays.rows()
         if axis != 0 or len(whole.spec.shape) < 2:

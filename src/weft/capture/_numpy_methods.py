@@ -166,13 +166,16 @@ def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
         if len(where) == 1 and isinstance(a, Array):
             a = call_named(recorder, "reshape", a, (-1,))
         a = recorder.getitem(a, where if len(where) > 1 else where[0])
-    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[a.spec.dtype.kind]
+    dtype = a.spec.dtype
+    wide = dtype.char in "gG"  # no number of Python's holds it
+    kind = dtype if wide else {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
     if isinstance(a, Array) and any(type(dim) is not int or dim != 1 for dim in a.spec.shape):
         node = recorder.create_method(a, "item", (), {})  # it fails where there is not one element
-        node.meta.update({"type": kind, **({"raises": True} if recorder.keeps_raising else {})})
+        type_ = Spec((), dtype) if wide else kind
+        node.meta.update({"type": type_, **({"raises": True} if recorder.keeps_raising else {})})
         return Scalar(recorder, kind, node)
     value = recorder.numpy.item(a)
-    return recorder.python.call(kind, (value,), {})
+    return value if wide else recorder.python.call(kind, (value,), {})
 
 
 @method("tolist")
@@ -182,9 +185,26 @@ def _tolist(recorder: Recorder, a: Any) -> Any:
     return [_tolist(recorder, part) for part in recorder.items(a)]
 
 
+@method("squeeze")
+def _squeeze(recorder: Recorder, a: Any, axis: Any = None) -> Any:
+    made = recorder.numpy.function(np.squeeze, (a,), {"axis": axis})
+    return a if isinstance(a, Array) and len(made.spec.shape) == len(a.spec.shape) else made
+
+
 @method("dot")
 def _dot(recorder: Recorder, a: Any, b: Any, out: Any = None) -> Any:
     return recorder.numpy.function(np.dot, (a, b), {} if out is None else {"out": out})
+
+
+@method("clip")
+def _clip(recorder: Recorder, a: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+    return recorder.numpy.function(np.clip, (a, min, max), kwargs if out is None else {"out": out, **kwargs})
+
+
+@method("choose")
+def _choose(recorder: Recorder, a: Any, *choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    given = choices[0] if len(choices) == 1 else choices
+    return recorder.numpy.function(np.choose, (a, given), {"out": out, "mode": mode})
 
 
 @method("conj", "conjugate")
@@ -207,6 +227,12 @@ def _compress(recorder: Recorder, a: Any, condition: Any, axis: Any = None, out:
 for _name in ("mean", "std", "var", "sum", "prod", "min", "max", "all", "any", "cumsum", "cumprod", "argmin", "argmax"):
 
     def _reduce(recorder: Any, a: Any, *args: Any, _function: str = _name, **kwargs: Any) -> Any:
+        if _function in ("std", "var") and "correction" in kwargs:
+            raise TypeError(f"_{_function}() got an unexpected keyword argument 'correction'")
+        if _function in ("all", "any") and len(args) > 1:  # their second argument by position is a dtype
+            if args[1] is not None:
+                raise TypeError(f"{_function}(): the result is a bool, of whatever dtype {args[1]!r} is")
+            args, kwargs = args[:1], {**dict(zip(("out", "keepdims"), args[2:], strict=False)), **kwargs}
         return recorder.numpy.function(getattr(np, _function), (a, *args), kwargs)
 
     method(_name)(_reduce)

@@ -1,4 +1,4 @@
-"""Functions of NumPy that are more than one op on traced values: creation, parts, questions of type, ufunc methods."""
+"""Functions of NumPy that are more than one op on traced values: creation, parts, questions of type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.capture._numpy_calls import call_named, special
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, is_traced
 from weft.ops import Spec
-from weft.ops._numpy import binds, op_for
+from weft.ops._numpy import op_call
 from weft.ops._op import TABLE
 
 if TYPE_CHECKING:
@@ -50,9 +50,10 @@ def _array(
 def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool) -> Any:
     dtype = None if dtype is None else np.dtype(dtype)
     if isinstance(value, Array):
-        if not copy and dtype in (None, value.spec.dtype):
+        # NumPy says that float64 equals None.
+        if not copy and (dtype is None or dtype == value.spec.dtype):
             return value
-        return copied(recorder, value, dtype or value.spec.dtype)
+        return copied(recorder, value, value.spec.dtype if dtype is None else dtype)
     if isinstance(value, (np.ndarray, Tensor)):
         return _as_array(recorder, recorder.constant(value), dtype, copy=copy)
     if isinstance(value, GrownList):
@@ -78,7 +79,7 @@ def _nested(recorder: Recorder, value: Any) -> Any:
 
 def copied(recorder: Recorder, value: Any, dtype: Any = None) -> Any:
     """An array of its own with the same elements."""
-    spec = Spec(value.spec.shape, dtype or value.spec.dtype)
+    spec = Spec(value.spec.shape, value.spec.dtype if dtype is None else dtype)
     if isinstance(value, Scalar):
         return Scalar(recorder, spec.dtype, recorder.create(np.generic.astype, (value, spec.dtype), {}, spec))
     node = recorder.create(TABLE["astype"], (value, spec.dtype), {}, spec)
@@ -138,7 +139,7 @@ for _function in (np.linalg.eig, np.linalg.eigvals, np.roots, np.poly, *(getattr
     # complex matrices all eigenvalues are complex, and there is an op.
 
     def _by_values(recorder: Recorder, *args: Any, _target: Any = _function, **kwargs: Any) -> Any:
-        by_op = op_for(_target, args, kwargs) is not None
+        by_op = op_call(_target, args, kwargs) is not None
         return recorder.numpy.with_op(_target, args, kwargs) if by_op else recorder.opaque(_target, args, kwargs)
 
     special(_function)(_by_values)
@@ -275,6 +276,8 @@ def _dsplit(recorder: Recorder, ary: Any, indices_or_sections: Any) -> Any:
 def _where(recorder: Recorder, condition: Any, *choices: Any) -> Any:
     if not choices:
         return recorder.numpy.function(np.nonzero, (condition,), {})
+    if len(choices) == 1:
+        raise ValueError("either both or neither of x and y should be given")
     listed = (_as_array(recorder, a, None, copy=False) if isinstance(a, (list, tuple)) else a for a in choices)
     if isinstance(condition, (list, tuple)):
         condition = _as_array(recorder, condition, None, copy=False)
@@ -309,39 +312,6 @@ def _broadcast_shapes(recorder: Recorder, *shapes: Any) -> Any:
 
     known = [tuple(map(recorder.dim, s if isinstance(s, tuple) else (s,))) for s in shapes]
     return tuple(map(recorder.integer, broadcast_shapes("broadcast_shapes", *known)))
-
-
-# Ufunc methods
-
-
-def ufunc_method(recorder: Recorder, ufunc: Any, how: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`np.add.reduce(x)`, `.accumulate`, `.outer`, `.at`, `.reduceat`."""
-    from weft.capture._numpy_writes import add_at
-    from weft.ops._ufunc_methods import method_arguments
-    from weft.ops._ufunc_methods import ufunc_method as op_for_method
-
-    if how == "at":
-        return add_at(recorder, ufunc, *inputs)
-    out = kwargs.get("out")
-    if how != "outer":
-        place = 4 if how == "reduceat" else 3  # after the arrays, the axis and the dtype
-        out = inputs[place] if len(inputs) > place else out
-        inputs, kwargs = method_arguments(how, inputs, kwargs)
-    inputs = tuple(_as_array(recorder, a, None, copy=False) if isinstance(a, (list, tuple)) else a for a in inputs)
-    kwargs = {key: value for key, value in kwargs.items() if key != "out"}
-    target = out[0] if isinstance(out, tuple) else out
-    if how == "outer":
-        first, second = (_as_array(recorder, a, None, copy=False) for a in inputs)
-        spread = call_named(recorder, "reshape", first, (*first.shape, *(1,) * len(second.spec.shape)))
-        result = recorder.numpy.ufunc(ufunc, "__call__", (spread, second), kwargs)
-    else:
-        given = {key: value for key, value in kwargs.items() if value is not None or key == "axis"}
-        op = op_for_method(ufunc, how, given)
-        if op is not None and binds(op, inputs, given):
-            result = recorder.call_op(op, inputs, given)
-        else:
-            result = recorder.numpy._as_it_is(getattr(ufunc, how), inputs, kwargs)
-    return result if target is None else recorder.numpy.write_whole(target, result)
 
 
 def traced_in(args: Any, kwargs: Any) -> bool:

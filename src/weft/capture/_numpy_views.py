@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.capture._layouts import is_contiguous
 from weft.capture._numpy_calls import call_named, special
+from weft.capture._numpy_out import into
 from weft.capture._numpy_probe import Shared, sampled, shared
 from weft.capture._numpy_special import _as_array, copied, count_of
 from weft.capture._values import Array
@@ -128,8 +129,9 @@ def in_order(recorder: Recorder, array: Array, flag: str, called: str) -> Array:
     """The array itself where its elements lie as asked for, a copy where they do not."""
     lies = is_contiguous(recorder, array, flag)
     if lies is None:
-        node = recorder.read(array)
-        return recorder.view(array, Shared(node, node, called), array.spec)
+        function = np.ascontiguousarray if flag == "c_contiguous" else np.asfortranarray
+        node = recorder.create(function, (array,), {}, array.spec)
+        return recorder.view(array, Shared(node, recorder.read(array), called), array.spec)
     if lies:
         return array
     made: Array = copied(recorder, array)
@@ -139,9 +141,9 @@ def in_order(recorder: Recorder, array: Array, flag: str, called: str) -> Array:
 
 @special(np.einsum)
 def _einsum(recorder: Recorder, *operands: Any, **kwargs: Any) -> Any:
-    if kwargs.get("out") is not None:
-        out = kwargs.pop("out")
-        return recorder.numpy.write_whole(out, _einsum(recorder, *operands, **kwargs))
+    out = kwargs.pop("out", None)
+    if out is not None:
+        return into(recorder, np.einsum, operands, kwargs, out)
     operands = tuple(map(recorder.numpy.of_traced, operands))
     made = recorder.numpy.with_op(np.einsum, operands, kwargs)
     if len(operands) > 2 or not isinstance(made, Array):

@@ -31,7 +31,7 @@ def _copyto(recorder: Recorder, dst: Any, src: Any, casting: Any = "same_kind", 
 
 
 @method("fill")
-def _fill(recorder: Recorder, a: Any, value: Any) -> None:
+def _fill(recorder: Recorder, a: Any, value: Any, /) -> None:
     recorder.setitem(a, ..., value)
 
 
@@ -39,6 +39,8 @@ def _fill(recorder: Recorder, a: Any, value: Any) -> None:
 def _sort(
     recorder: Recorder, a: Any, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> None:
+    how = {"kind": kind, "order": order} if stable is None else {"kind": kind, "order": order, "stable": stable}
+    np.sort(np.empty(0, a.spec.dtype), **how)  # raises what NumPy raises
     _replace(recorder, a, recorder.numpy.function(np.sort, (a,), {"axis": axis}))
 
 

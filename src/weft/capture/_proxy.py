@@ -60,7 +60,7 @@ class Proxy:
         return self.tracer.create_proxy("call_function", target, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        target = _numpy.function_target(function, args, kwargs)
+        target, args, kwargs = _numpy.function_call(function, args, kwargs)
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def __getattr__(self, name: str) -> Attribute:

@@ -44,8 +44,8 @@ def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
     """Whether a call of arguments that fit may raise; `type_` is that of its result."""
     if isinstance(target, Op):
         if target.name in _OF_SOME:
-            return _may_be_empty(args[0])
-        return target.name in _OPS or (target.name in _INDEXING and _may_miss(args[0], args[1]))
+            return not args or _may_be_empty(args[0])
+        return target.name in _OPS or (target.name in _INDEXING and (len(args) < 2 or _may_miss(args[0], args[1])))
     rule = _RULES.get(id(target))
     return rule is not None and rule(args, type_)
 

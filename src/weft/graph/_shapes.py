@@ -27,7 +27,7 @@ from weft.graph._print import target_name
 from weft.graph._unknown import NUMBERS, Unknown, has_unknown, sizes
 from weft.graph._unknown import call as call_unknown
 from weft.ops._dim import Sizes
-from weft.ops._numpy import op_for
+from weft.ops._numpy import op_call
 from weft.ops._op import Op
 from weft.ops._spec import Spec, spec_of
 
@@ -75,8 +75,9 @@ class ShapeProp(Interpreter):
             return target.infer(*(spec_of(value) if name in target.arrays else value for name, value in arguments))
         if isinstance(target, Op) or not (_has_spec(args) or _has_spec(pytree.leaves_of((args, kwargs)))):
             return super().call_function(target, args, kwargs)
-        op = op_for(target, args, kwargs)
-        if op is not None:
+        meant = op_call(target, args, kwargs)
+        if meant is not None:
+            op, args, kwargs = meant
             return op(*args, **kwargs)
         if str(getattr(target, "__module__", None)).startswith("numpy"):
             raise UnknownShape(

@@ -17,7 +17,7 @@ from weft import pytree
 from weft.errors import UnknownShape
 from weft.graph._arguments import map_aggregate
 from weft.ops._dim import REASONED, Sizes
-from weft.ops._numpy import op_for
+from weft.ops._numpy import op_call
 from weft.ops._op import Op
 from weft.ops._spec import Spec, spec_of
 
@@ -90,8 +90,9 @@ def call(target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     if any(target is function for function in _OF_CONTAINERS) or _picks(target, args):
         return target(*args, **kwargs)
     if any(isinstance(leaf, Spec) for leaf in pytree.leaves_of((args, kwargs))):
-        op = op_for(target, args, kwargs)
-        if op is not None:
+        meant = op_call(target, args, kwargs)
+        if meant is not None:
+            op, args, kwargs = meant
             return op(*args, **kwargs)
         raise _untold(target)
     if target is operator.getitem and not isinstance(args[0], np.ndarray):

@@ -179,16 +179,28 @@ def mean_where(
     return astype(found, np.float16) if dtype is None and dtype_of(a) == np.float16 else found
 
 
-def _spread(a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any) -> Any:
+def _spread(
+    a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any, correction: float | None
+) -> Any:
     _shape("var", a, axis, keepdims, where)
+    if correction is not None and ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    ddof = ddof if correction is None else correction
     x = _wide(a, dtype)
-    away = x - _mean(x, axis, True, where)
+    away = x - (_mean(x, axis, True, where) if mean is None else mean)
     square = _only(real(away * conj(away)) if dtype_of(x).kind == "c" else away * away, where, 0)
     freedom = astype(_count(a, axis, keepdims, where), dtype_of(square)) - ddof
     return sum(square, axis, keepdims=keepdims) / maximum(freedom, 0)
 
 
-@composite(arrays=("a", "where"), eval=np.var)
+def _spread_eval(function: Callable[..., Any]) -> Callable[..., Any]:
+    def eval(a: Any, axis: Any = None, dtype: Any = None, **options: Any) -> Any:
+        return function(a, axis, dtype, **_given(**options))
+
+    return eval
+
+
+@composite(arrays=("a", "where", "mean"), eval=_spread_eval(np.var))
 def var_where(
     a: Any,
     axis: Any = None,
@@ -197,13 +209,15 @@ def var_where(
     ddof: float = 0,
     keepdims: builtins.bool = False,
     where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
-    """Variance along the given axes of the elements chosen by `where`."""
-    found = _spread(a, axis, dtype, ddof, keepdims, where)
+    """Variance along the given axes, from `mean` where that is given, of the elements chosen by `where`."""
+    found = _spread(a, axis, dtype, ddof, keepdims, where, mean, correction)
     return astype(found, np.float16) if dtype is None and dtype_of(a) == np.float16 else found
 
 
-@composite(arrays=("a", "where"), eval=np.std)
+@composite(arrays=("a", "where", "mean"), eval=_spread_eval(np.std))
 def std_where(
     a: Any,
     axis: Any = None,
@@ -212,9 +226,11 @@ def std_where(
     ddof: float = 0,
     keepdims: builtins.bool = False,
     where: Any = True,
+    mean: Any = None,
+    correction: float | None = None,
 ) -> Any:
     """Standard deviation along the given axes of the elements chosen by `where`; its slope is 0 where it is 0."""
-    square = _spread(a, axis, dtype, ddof, keepdims, where)
+    square = _spread(a, axis, dtype, ddof, keepdims, where, mean, correction)
     found = choose(equal(square, 0), 0, sqrt(divisor(square)))
     return astype(found, np.float16) if dtype is None and dtype_of(a) == np.float16 else found
 

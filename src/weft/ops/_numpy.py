@@ -63,6 +63,7 @@ _DIFFERS: dict[Any, Callable[[Given], bool]] = {
     np.dot: _has_number,
     np.inner: _has_number,
     np.cross: lambda given: "axis" in given and given["axis"] is None,
+    np.clip: lambda given: all(given.get(name) is None for name in ("min", "max", "a_min", "a_max")),
 }
 
 
@@ -84,6 +85,9 @@ _OTHERWISE = {
     np.split: "split_to_list",
     np.meshgrid: "mesh",
     np.linspace: "linspace_along",
+    np.zeros_like: "zeros_shaped",
+    np.ones_like: "ones_shaped",
+    np.full_like: "full_shaped",
     np.sum: "sum_where",
     np.prod: "prod_where",
     np.max: "max_where",
@@ -98,20 +102,29 @@ _OTHERWISE = {
 }
 
 
-def op_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Op | None:
-    """The op that means the same as the function (of NumPy or `operator`) with these arguments; None if none does."""
+def op_call(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Op, tuple[Any, ...], dict[str, Any]] | None:
+    """The op that means the same as the function (of NumPy or `operator`) with these arguments, and its arguments.
+
+    None if no op means it. The arguments are those given where the op takes them so, else the same by its own names.
+
+    >>> op_call(np.tile, (1.0,), {"reps": 2})
+    (<weft op tile>, (1.0, 2), {})
+    """
     op = op_of(function)
-    if op is None or op is function:
-        return op
-    given = arguments_given(function, args, kwargs)
-    # `out=None` by position stands where an op has another parameter.
-    if "out" in given and "out" not in kwargs:
+    if op is None:
         return None
+    if op is function:
+        return op, args, kwargs
+    given = arguments_given(function, args, kwargs)
     differs = _DIFFERS.get(function)
-    if (differs is None or not differs(given)) and binds(op, args, kwargs):
-        return op
+    if differs is None or not differs(given):
+        found = _spelled(op, function, args, kwargs, given)
+        if found is not None:
+            return found
     other = TABLE.get(_OTHERWISE.get(function, ""))
-    return other if other is not None and binds(other, args, kwargs) else None
+    return None if other is None else _spelled(other, function, args, kwargs, given)
 
 
 def binds(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -125,14 +138,100 @@ def binds(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 def arguments_given(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Given:
     """The arguments of a call by the names NumPy gives them."""
-    return {**dict(zip(_positional(function), args, strict=False)), **kwargs}
+    return {**dict(zip(positional(function), args, strict=False)), **kwargs}
+
+
+def _spelled(
+    op: Op, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: Given
+) -> tuple[Op, tuple[Any, ...], dict[str, Any]] | None:
+    """The op with the arguments of a call of NumPy's function; None where it has no parameter for one of them."""
+    names = _names(op, function)
+    if names is None:
+        return (op, args, kwargs) if binds(op, args, kwargs) else None
+    # An array given by name goes by position, where rules look for it.
+    if args and len(args) <= names.aligned and kwargs.keys() <= names.same:
+        return (op, args, kwargs) if binds(op, args, kwargs) else None
+    if names.many:  # what stands before the names is as many arrays as there are
+        more = names.to_op(kwargs)
+        return (op, args, more) if more is not None and binds(op, args, more) else None
+    named = names.to_op(given)
+    if named is None or len(args) > len(positional(function)):
+        return None
+    by_position = []
+    for name in names.positional:
+        if name not in named:
+            break
+        by_position.append(named.pop(name))
+    made = tuple(by_position)
+    return (op, made, named) if binds(op, made, named) else None
+
+
+class _Names:
+    """The parameters of a function of NumPy's under the names that an op has for them.
+
+    Parameters of the same name mean the same. Of the others those that stand at the same place do.
+    """
+
+    def __init__(self, op: Op, function: Any, signature: inspect.Signature) -> None:
+        theirs, ours = signature.parameters, op.__signature__.parameters
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        here = [name for name, p in theirs.items() if p.kind in kinds]
+        self.positional = [name for name, p in ours.items() if p.kind in kinds]
+        more = inspect.Parameter.VAR_KEYWORD in {p.kind for p in theirs.values()}
+        self.named = {name: name for name in ours if more or name in theirs}
+        for name, own in zip(here, self.positional, strict=False):
+            if name not in ours and own not in theirs:
+                self.named[name] = own
+        self.defaults = {name: p.default for name, p in theirs.items()}
+        alike = [self.named.get(name) == own for name, own in zip(here, self.positional, strict=False)]
+        self.aligned = [*alike, False].index(False)
+        self.same = {n for n in self.named if n in ours and ours[n].kind is not inspect.Parameter.POSITIONAL_ONLY}
+        self.many = inspect.Parameter.VAR_POSITIONAL in {p.kind for p in theirs.values()}
+        if self.many:
+            self.aligned = 1000
+
+    def to_op(self, given: Given) -> Given | None:
+        """Arguments by the op's names, without those that change nothing; None where the op has no such parameter."""
+        made = {}
+        for name, value in given.items():
+            if value is np._NoValue:
+                continue
+            own = self.named.get(name)
+            if own is not None:
+                made[own] = value
+            elif not _is_default(value, self.defaults.get(name, inspect.Parameter.empty)):
+                return None
+        return made
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        type(value) is type(default) and isinstance(value, (str, bool, int)) and value == default
+    )
 
 
 @lru_cache(maxsize=1024)
-def _positional(function: Any) -> tuple[str, ...]:
-    """The names of the parameters that may be given by position."""
+def _names(op: Op, function: Any) -> _Names | None:
+    """How an op names the parameters of a function; None where the function does not tell what they are."""
+    signature = _signature(function)
+    return None if signature is None else _Names(op, function, signature)
+
+
+@lru_cache(maxsize=1024)
+def _signature(function: Any) -> inspect.Signature | None:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return inspect.signature(function)
     except (TypeError, ValueError):
-        return _IN_C.get(function, ())
-    return tuple(p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+        names = _IN_C.get(function)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return None if names is None else inspect.Signature([inspect.Parameter(n, kind, default=None) for n in names])
+
+
+@lru_cache(maxsize=1024)
+def positional(function: Any) -> tuple[str, ...]:
+    """The names of the parameters that may be given by position."""
+    signature = _signature(function)
+    if signature is None:
+        return ()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(p.name for p in signature.parameters.values() if p.kind in kinds)

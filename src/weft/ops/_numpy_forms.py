@@ -15,7 +15,7 @@ from weft.ops._families import composite, op
 from weft.ops._matrices import inexact, matrix_shape, put_in
 from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
-from weft.ops.creation import asarray
+from weft.ops.creation import asarray, full, ones, zeros
 from weft.ops.cumulative import diff
 from weft.ops.elementwise import clip, remainder
 from weft.ops.indexing import take
@@ -133,12 +133,14 @@ def qr_triangle(a: Any, mode: str) -> Any:
 
 
 def _numpy_pinv(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, rtol: Any = None) -> Any:
-    return np.linalg.pinv(a, rtol if rcond is None else rcond, hermitian)
+    return np.linalg.pinv(a, rcond, hermitian, **({} if rtol is None else {"rtol": rtol}))
 
 
 @composite(arrays=("a",), eval=_numpy_pinv)
 def pinv_by(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, rtol: Any = None) -> Any:
     """Pseudo-inverse of each matrix; singular values below `rcond` (1e-15) times the largest count as zero."""
+    if rcond is not None and rtol is not None:
+        raise ValueError("pinv: rtol and rcond are two names for one thing; give one of them")
     given = rtol if rcond is None else rcond
     return pinv(a, 1e-15 if given is None else given)
 
@@ -152,6 +154,27 @@ def matrix_rank_by(A: Any, tol: Any = None, hermitian: builtins.bool = False, *,
     """How many singular values of each matrix are larger than `tol`."""
     relative = {} if rtol is None else {"rtol": rtol}
     return np.linalg.matrix_rank(A, tol, hermitian, **relative)
+
+
+# ── Of another shape ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@composite(arrays=("a",), eval=np.zeros_like)
+def zeros_shaped(a: Any, dtype: Any = None, *, shape: Any) -> Any:
+    """Zeros in the dtype of an array and a shape of their own."""
+    return zeros(shape, dtype=dtype_of(a) if dtype is None else dtype)
+
+
+@composite(arrays=("a",), eval=np.ones_like)
+def ones_shaped(a: Any, dtype: Any = None, *, shape: Any) -> Any:
+    """Ones in the dtype of an array and a shape of their own."""
+    return ones(shape, dtype=dtype_of(a) if dtype is None else dtype)
+
+
+@composite(arrays=("a", "fill_value"), eval=np.full_like)
+def full_shaped(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any) -> Any:
+    """One repeated value in the dtype of an array and a shape of its own."""
+    return full(shape, fill_value, dtype=dtype_of(a) if dtype is None else dtype)
 
 
 # ── Several at once ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -184,4 +207,7 @@ put_in(
     matrix_rank_by,
     all_atleast_1d,
     all_atleast_2d,
+    zeros_shaped,
+    ones_shaped,
+    full_shaped,
 )

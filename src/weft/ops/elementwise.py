@@ -236,7 +236,11 @@ round = unary(
 )
 
 
-@composite(numpy=(np.round, np.around))
+def _around(x: Any, decimals: int = 0) -> Any:
+    return np.round(x, decimals)
+
+
+@composite(numpy=(np.round, np.around), eval=_around)
 def around(x: Any, decimals: int = 0) -> Any:
     """Each element rounded to a number of decimals, which may be negative."""
     if decimals == 0:

@@ -116,7 +116,10 @@ def hstack(arrays: Any) -> Any:
     return concat(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
 
 
-@composite(arrays=("arrays",), numpy=(np.vstack,))
+_ROW_STACK = [getattr(np, name) for name in ("row_stack",) if name in dir(np)]  # an old name, gone in newer versions
+
+
+@composite(arrays=("arrays",), numpy=(np.vstack, *_ROW_STACK))
 def vstack(arrays: Any) -> Any:
     """The arrays on top of each other: joined along the first axis, each of at least two dimensions."""
     return concat([atleast_2d(a) for a in _parts("vstack", arrays)], 0)

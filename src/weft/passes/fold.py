@@ -28,7 +28,7 @@ import numpy as np
 
 from weft.graph import Graph, Node, map_aggregate
 from weft.graph._control import cond, fori_loop, switch, while_loop
-from weft.ops._numpy import op_for
+from weft.ops._numpy import op_call
 from weft.ops._spec import Spec
 from weft.passes._changes import Changes
 from weft.passes._forms import Form, form_of, inline, placeholders, result_of
@@ -96,7 +96,7 @@ def _gives_number(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if is_scalar_function(target):
         # Python 3.12 warns of ~True, and of no other call on constants.
         return not (target in (operator.inv, operator.invert) and type(args[0]) is bool)
-    op = op_for(target, args, kwargs)
+    op, args, kwargs = op_call(target, args, kwargs) or (None, args, kwargs)
     if op is None or not (isinstance(op.eval, np.ufunc) or op.name in _QUIET):
         return False
     if op.name == "getitem" and isinstance(args[0], (tuple, list, dict)):

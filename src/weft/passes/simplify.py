@@ -21,7 +21,7 @@ import operator
 from typing import Any
 
 from weft.graph import Graph, Node
-from weft.ops._numpy import op_for
+from weft.ops._numpy import op_call
 from weft.ops._op import op_of
 from weft.passes import _algebra, _movement  # noqa: F401  # importing them declares their rules
 from weft.passes._changes import Changes
@@ -76,8 +76,10 @@ def _first(node: Node, held: Held) -> tuple[str, Any]:
     if op.name not in RULES:
         return "", MISSING
     args, kwargs = node.args, dict(node.kwargs)
-    if op_for(node.target, args, kwargs) is not op:
+    meant = op_call(node.target, args, kwargs)
+    if meant is None or meant[0] is not op:
         return "", MISSING
+    _, args, kwargs = meant
     call = Call(node, op, op.bind(args, kwargs))
     for rule in RULES[op.name]:
         found = rule.apply(call)
