@@ -25,7 +25,7 @@ from weft.errors import TraceError, WeftError
 DENSE = bool(os.environ.get("WEFT_SWEEP_DENSE"))
 DTYPES = [np.dtype(code) for code in "?bhilBHILefdgFDG"]
 FEW = [np.dtype(code) for code in ("?BilefdgFD" if DENSE else "?lfF")]
-SOME = DTYPES if DENSE else [np.dtype(code) for code in "?bilBefdFD"]
+SOME = DTYPES if DENSE else [np.dtype(code) for code in "?blBefdF"]
 MISSING = object()
 _BASE = np.array([[3.3, 1, 2, 5], [0, 4, 1.7, 70], [6, 2, 9, 1]])
 _counter = itertools.count()

@@ -145,8 +145,8 @@ class NumpyCalls:
             ours, more = self.of_traced_lists(op, ours, more)
             for as_lists in (True, False):
                 try:
-                    given = ours if as_lists else self._as_arrays(op, ours)
-                    made = recorder.call_op(op, given, more, called=called)
+                    given, options = (ours, more) if as_lists else self._as_arrays(op, ours, more)
+                    made = recorder.call_op(op, given, options, called=called)
                     named = isinstance(made, tuple) and hasattr(made, "_fields")
                     return _named_result(function)(*made) if named else made
                 except UnknownShape:
@@ -192,14 +192,16 @@ class NumpyCalls:
         """An array in place of a list of traced values."""
         return self.made(value) if _is_traced_list(value) else value
 
-    def _as_arrays(self, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _as_arrays(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The arguments of an op with arrays in place of lists, and of a number where it takes its first array."""
-        made = []
-        for name, value in zip(op.__signature__.parameters, args, strict=False):
+
+        def array(name: str, value: Any) -> Any:
             listed = name in op.arrays and isinstance(value, (list, tuple))
             number = name in op.arrays[:1] and isinstance(value, (int, float, complex, Scalar))
-            made.append(self.function(np.asarray, (value,), {}) if listed or number else value)
-        return (*made, *args[len(made) :])
+            return self.function(np.asarray, (value,), {}) if listed or number else value
+
+        made = tuple(array(name, value) for name, value in zip(op.__signature__.parameters, args, strict=False))
+        return (*made, *args[len(made) :]), {name: array(name, value) for name, value in kwargs.items()}
 
     def write_whole(self, target: Any, result: Any, casting: Any = "same_kind") -> Any:
         """Write a result into the whole of an array."""
