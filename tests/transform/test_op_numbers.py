@@ -71,6 +71,14 @@ FUNCTIONS: list[tuple[Callable[[Any, Any], Any], float, float]] = [
     (lambda x, y: np.array([x, y]) @ np.array([y, x]), 5.3, 2.2),
     (lambda x, y: np.hypot(x, y) + np.sum([x, y]), 5.3, 2.2),
     (lambda x, y: weft.sin(x) * weft.relu(y), 5.3, 2.2),
+    (lambda x, y: weft.sum(x) * y + np.sum(y) * x, 5.3, 2.2),
+    (lambda x, y: weft.prod(x) * weft.mean(y) + np.prod(y) * np.mean(x), 5.3, 2.2),
+    (lambda x, y: weft.max(x) * weft.min(y) + np.amax(y) * np.min(x) + np.ptp(x) * weft.ptp(y), 5.3, 2.2),
+    (lambda x, y: np.std(x) * y + weft.std(y) * x + np.var(x) * y + weft.var(y) + x, 5.3, 2.2),
+    (lambda x, y: np.average(x) * weft.average(y) * np.median(x) + np.quantile(y, 0.3), 5.3, 2.2),
+    (lambda x, y: np.linalg.norm(x) * weft.logsumexp(y) + weft.linalg.vector_norm(y), 5.3, 2.2),
+    (lambda x, y: x * weft.count_nonzero(y) + y * weft.any(x) + x * weft.all(y) + np.argmax(x), 5.3, 2.2),
+    (lambda x, y: np.cumsum(x)[0] * weft.cumprod(y)[0] + np.nansum(x) * np.nanmean(y), 5.3, 2.2),
 ]
 
 

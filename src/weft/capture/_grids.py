@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._numpy_special import _as_array
-from weft.capture._values import Array, is_traced
+from weft.capture._numpy_special import _as_array, _typed
+from weft.capture._values import is_traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -58,13 +58,12 @@ def _rows(recorder: Recorder, key: Any) -> Any:
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, str):
             recorder.refuse("np.r_ with a text that says how", help="use np.concatenate or np.stack")
-        line = _line(recorder, part) if isinstance(part, slice) else _as_array(recorder, part, None, copy=False)
-        made.append(
-            line
-            if isinstance(line, Array) and line.spec.shape
-            else recorder.numpy.function(np.reshape, (line, (1,)), {})
-        )
-    return recorder.numpy.function(np.concatenate, (made,), {})
+        line = _line(recorder, part) if isinstance(part, slice) else part
+        made.append(_as_array(recorder, line, None, copy=False) if isinstance(line, (list, tuple)) else line)
+    dtype = np.result_type(*map(_typed, made))  # numbers of Python's do not promote
+    made = [_as_array(recorder, line, dtype, copy=False) for line in made]
+    lines = [line if line.spec.shape else recorder.numpy.function(np.reshape, (line, (1,)), {}) for line in made]
+    return recorder.numpy.function(np.concatenate, (lines,), {})
 
 
 def _columns(recorder: Recorder, key: Any) -> Any:

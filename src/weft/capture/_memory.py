@@ -157,6 +157,8 @@ class Memory:
         if type_.dtype != array.spec.dtype:
             type_ = Spec(type_.shape, array.spec.dtype)
             node = self.create(astype, (node, array.spec.dtype), {}, type_)
+        if not array.spec.shape:  # what is stored is an array, and a result may be a number
+            return self.create(index_update, (array, ..., node), {}, array.spec)
         if len(type_.shape) != len(array.spec.shape) or any(
             a != b for a, b in zip(type_.shape, array.spec.shape, strict=True)
         ):

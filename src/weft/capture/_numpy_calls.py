@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._iterables import Collected
+from weft.capture._iterables import Collected, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_probe import elementwise_type, sampled, shared, type_of_sample
@@ -46,6 +46,11 @@ _LATER = _IGNORED | {"out"}
 _IN_ORDER = frozenset(
     {np.unravel_index, np.ravel_multi_index, np.sort, np.argsort, np.partition, np.argpartition, np.sort_complex}
 )
+
+
+_RANGES = frozenset({range, RangeItems})
+_SEQUENCES = (list, tuple, range, RangeItems)
+_SHORT = 64  # a range up to this length may also be what names axes, or where to split
 
 
 def special(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -103,6 +108,8 @@ class NumpyCalls:
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
+        if not _RANGES.isdisjoint(map(type, args)):
+            args = tuple(self.of_range(value) for value in args)
         if kwargs.get("out") is not None:
             from weft.capture._numpy_out import into
 
@@ -185,8 +192,14 @@ class NumpyCalls:
         return self.made(value) if name in op.arrays else value
 
     def made(self, value: Any) -> Any:
-        """An array in place of a list; of anything else, itself."""
-        return self.function(np.asarray, (value,), {}) if isinstance(value, (list, tuple)) else value
+        """An array in place of a list or a range; of anything else, itself."""
+        return self.function(np.asarray, (value,), {}) if isinstance(value, _SEQUENCES) else value
+
+    def of_range(self, value: Any) -> Any:
+        """What a function of NumPy's that takes an array, or several numbers, makes of a range."""
+        if type(value) is range and len(value) <= _SHORT:
+            return list(value)
+        return self.made(value) if type(value) in _RANGES else value
 
     def of_traced(self, value: Any) -> Any:
         """An array in place of a list of traced values."""

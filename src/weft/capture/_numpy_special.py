@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.autograd import Tensor
-from weft.capture._iterables import Collected, Items
+from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import lies_in_order
 from weft.capture._lists import GrownList
@@ -58,6 +58,8 @@ def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool) -> Any:
         return _as_array(recorder, recorder.constant(value), dtype, copy=copy)
     if isinstance(value, GrownList):
         return value.array(dtype)
+    if isinstance(value, RangeItems):
+        return recorder.numpy.function(np.arange, (value.start, value.stop, value.step), {"dtype": dtype or np.int64})
     if isinstance(value, Collected):
         return _as_array(recorder, value.listed(dtype), dtype, copy=copy)
     if isinstance(value, Opaque):

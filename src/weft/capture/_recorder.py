@@ -16,7 +16,7 @@ from weft import _where, pytree
 from weft.autograd import Tensor
 from weft.capture._again import Remembered
 from weft.capture._cells import Places
-from weft.capture._iterables import Collected
+from weft.capture._iterables import Collected, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import layout_of
 from weft.capture._lists import GrownList, Lists
@@ -175,6 +175,8 @@ class Recorder(Running, Memory, Refusals):
             self.undefined(value)
         if isinstance(value, Collected):
             return value.as_list()
+        if isinstance(value, RangeItems):
+            return self.create(range, (value.start, value.stop, value.step), {}, None)
         if isinstance(value, GrownList):
             return value.handle.node
         return self.refuse(
@@ -364,7 +366,7 @@ class Recorder(Running, Memory, Refusals):
             return self._number(function, args)
         if any(type(a) in _NO_NUMBERS for a in args) and all(_is_number(a) for a in args if isinstance(a, Traced)):
             return self._with_other(function, args)
-        if any(isinstance(a, (str, list, tuple, range, dict, set)) for a in args):
+        if any(isinstance(a, (str, list, tuple, range, RangeItems, dict, set)) for a in args):
             if function in (operator.eq, operator.ne) and any(isinstance(a, (str, dict, set)) for a in args):
                 traced: Any = next(a for a in args if isinstance(a, Traced))
                 return self._unlike(traced, function is operator.ne, any(isinstance(a, str) for a in args))
@@ -453,7 +455,7 @@ def _kind(value: Any) -> Any:
 
 
 def _is_sequence(value: Any) -> bool:
-    return isinstance(value, (list, tuple, range))
+    return isinstance(value, (list, tuple, range, RangeItems))
 
 
 def _is_number(value: Any) -> bool:
@@ -461,7 +463,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_numeric(value: Any) -> bool:
-    return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor, list, tuple, range))
+    return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor)) or _is_sequence(value)
 
 
 def _called(target: Any) -> str:

@@ -196,7 +196,7 @@ class Running(SizeNodes):
 
     @staticmethod
     def _is_numpy(function: Any) -> bool:
-        if isinstance(function, np.ufunc) or function in _classes:
+        if isinstance(function, (np.ufunc, np.poly1d)) or function in _classes:
             return True
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (np.ufunc, np.ndarray, np.random.Generator, np.random.RandomState)):
@@ -205,6 +205,9 @@ class Running(SizeNodes):
 
     def run_numpy(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's."""
+        if isinstance(function, np.poly1d):
+            known = not traced_in(args, kwargs)
+            return function(*args) if known else self.numpy.function(np.polyval, (function.coeffs, *args), kwargs)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ndarray):
             return self.run(getattr(self.constant(owner), function.__name__), args, kwargs)

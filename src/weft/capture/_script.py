@@ -62,6 +62,8 @@ class ScriptRecorder(Recorder):
 
     def run_numpy(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's: it happens when the graph runs, unless it is only about numbers."""
+        if isinstance(function, np.poly1d):
+            return self.numpy.untyped(np.polyval, (function.coeffs, *args), kwargs)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (np.ndarray, Tensor)):
             return getattr(self.constant(owner), function.__name__)(*args, **kwargs)

@@ -114,7 +114,7 @@ def reduction(
             x = arguments[0]
             shape = reduced_shape(name, shape_of(x), arguments[axis_at], arguments[keep_at])
             extra = {p: v for p, v in zip(parameters, arguments, strict=True) if p not in ("x", "axis", "keepdims")}
-            return Spec(shape, _result_dtype(function, (np.dtype(x.dtype),), tuple(extra.items())))
+            return Spec(shape, _result_dtype(function, (np.dtype(dtype_of(x)),), tuple(extra.items())))
 
         return Op(
             name,

@@ -28,6 +28,11 @@ def _parts(name: str, arrays: Any) -> Sequence[Any]:
     return arrays
 
 
+def _several(name: str, arrays: Any) -> Sequence[Any]:
+    """The same, where one array stands for the several along its first dimension, as in NumPy."""
+    return _parts(name, list(arrays) if getattr(arrays, "shape", ()) else arrays)
+
+
 def _promoted(arrays: Sequence[Any]) -> np.dtype[Any]:
     return np.result_type(*map(dtype_of, arrays))
 
@@ -112,7 +117,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 @composite(arrays=("arrays",), numpy=(np.hstack,))
 def hstack(arrays: Any) -> Any:
     """The arrays side by side: joined along the second axis, or the first for arrays of one dimension."""
-    parts = [atleast_1d(a) for a in _parts("hstack", arrays)]
+    parts = [atleast_1d(a) for a in _several("hstack", arrays)]
     return concat(parts, 0 if len(shape_of(parts[0])) == 1 else 1)
 
 
@@ -122,7 +127,7 @@ _ROW_STACK = [getattr(np, name) for name in ("row_stack",) if name in dir(np)]  
 @composite(arrays=("arrays",), numpy=(np.vstack, *_ROW_STACK))
 def vstack(arrays: Any) -> Any:
     """The arrays on top of each other: joined along the first axis, each of at least two dimensions."""
-    return concat([atleast_2d(a) for a in _parts("vstack", arrays)], 0)
+    return concat([atleast_2d(a) for a in _several("vstack", arrays)], 0)
 
 
 def _bounds(dim: int, indices_or_sections: Any) -> list[tuple[int, int]]:

@@ -125,4 +125,6 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
     >>> allclose(np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9]))
     True
     """
+    if any(getattr(type(value), "_is_proxy", False) for value in (x1, x2)):
+        return TABLE["all_close"](x1, x2, rtol, atol, equal_nan)  # type: ignore[no-any-return]  # it stands for a bool
     return bool(TABLE["all"](isclose(x1, x2, rtol, atol, equal_nan)))
