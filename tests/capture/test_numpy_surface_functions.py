@@ -120,6 +120,15 @@ np.true_divide(i, 2) ;; np.pi * x ;; np.e + k ;; x[:, np.newaxis] ;; x[np.newaxi
 np.set_printoptions(precision=8) ;; np.geterr() ;; np.iterable(x) ;; np.char.add("a", "b")
 np.datetime64("2020-01-01") ;; np.fromstring("1 2 3", sep=" ") ;; np.frombuffer(b"abcd", dtype=np.uint8)
 np.polynomial.polynomial.polyfit(x, y, 1) ;; np.random.default_rng ;; np.mask_indices(3, np.triu) ;; np.require(x)
+np.add(x, range(len(x))) ;; np.dot(range(len(x)), x) ;; np.cumsum(range(len(x))) * x ;; range(len(x)) @ x
+np.interp(x, range(3), range(3)) ;; np.transpose(T3, range(3)) ;; np.split(x, range(1, 3)) ;; np.poly1d([1.0, 2.0])(x)
+np.poly1d([1.0, 2.0])(3) * r ;; weft.allclose(x, x) ;; weft.allclose(x, y) * x ;; weft.hstack(X) ;; weft.vstack(X)
+np.r_[f, 1, 2.5] ;; np.r_[f, r] ;; np.r_[i8, k] ;; np.r_[f, [1, 2]] ;; np.r_[i8, 0:3] ;; np.c_[f, f] ;; np.c_[f, i8]
+np.max(x, out=np.zeros(())) ;; np.sum(X, None, float, np.zeros(())) ;; np.asarray(f, dtype=float)
+np.asarray(i, float) ;; np.add(f, f, dtype=float) ;; np.multiply(f, 2, dtype=float)
+o = np.zeros(())\nnp.add.reduce(x, out=o)\nreturn o
+o = np.zeros(())\no[...] = np.max(x)\nreturn o
+o = np.zeros(len(F))\nnp.sum(F / 3, axis=1, out=o)\nreturn o
 np.nan_to_num(x, posinf=0) ;; np.vectorize(lambda v: v + 1)(x) ;; np.vectorize(lambda v: v + 1)(X)
 np.vectorize(lambda v: v if v > 0 else 0.0)(x) ;; np.vectorize(lambda v, q: v if v > q else q)(x, y)
 np.vectorize(lambda v, q: v * q)(X, x[:, None]) ;; np.vectorize(math.exp)(x) ;; np.vectorize(lambda v: v * r)(x)

@@ -157,13 +157,11 @@ class Memory:
         if type_.dtype != array.spec.dtype:
             type_ = Spec(type_.shape, array.spec.dtype)
             node = self.create(astype, (node, array.spec.dtype), {}, type_)
-        if not array.spec.shape:  # what is stored is an array, and a result may be a number
-            return self.create(index_update, (array, ..., node), {}, array.spec)
-        if len(type_.shape) != len(array.spec.shape) or any(
-            a != b for a, b in zip(type_.shape, array.spec.shape, strict=True)
-        ):
-            if len(type_.shape) > len(array.spec.shape):
-                raise ValueError(f"non-broadcastable output operand with shape {array.spec.shape}")
+        wanted, given = array.spec.shape, type_.shape
+        if len(given) > len(wanted):
+            raise ValueError(f"non-broadcastable output operand with shape {wanted}")
+        # Of no dimensions the result may be a number, and what is stored is an array.
+        if not wanted or len(given) < len(wanted) or any(a != b for a, b in zip(given, wanted, strict=True)):
             node = self.create(index_update, (array, ..., node), {}, array.spec)
         return node
 

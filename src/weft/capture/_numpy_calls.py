@@ -105,11 +105,11 @@ class NumpyCalls:
 
             return vectorized(recorder, function, args, kwargs)
         args, kwargs = with_out_named(function, args, kwargs)
+        if not _RANGES.isdisjoint(map(type, args)) and function is not np.asarray:
+            args = tuple(self.of_range(value) for value in args)
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
-        if not _RANGES.isdisjoint(map(type, args)):
-            args = tuple(self.of_range(value) for value in args)
         if kwargs.get("out") is not None:
             from weft.capture._numpy_out import into
 

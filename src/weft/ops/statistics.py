@@ -126,5 +126,6 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
     True
     """
     if any(getattr(type(value), "_is_proxy", False) for value in (x1, x2)):
-        return TABLE["all_close"](x1, x2, rtol, atol, equal_nan)  # type: ignore[no-any-return]  # it stands for a bool
+        close: bool = TABLE["all_close"](x1, x2, rtol, atol, equal_nan)  # it stands for one
+        return close
     return bool(TABLE["all"](isclose(x1, x2, rtol, atol, equal_nan)))
