@@ -160,6 +160,9 @@ def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dic
         if kind is not None:
             help = "write it with safetensors.torch.save_file(model.state_dict(), path), or with weft's own save"
             _bad(path, f"not a safetensors file: it looks like {kind}", help)
+        if " ".join(prefix.decode("utf-8", "ignore").split()).isprintable():
+            help = "load reads what .save(path) wrote, nn.load_state what nn.save_state(path) wrote"
+            _bad(path, "a text file, not one that was saved", help)
         _bad(path, f"not a safetensors file: its header would be longer than the {HEADER_LIMIT} bytes allowed")
     if length > size - 8:
         _bad(path, f"truncated: its header claims {length} bytes, the file has {size - 8} left")

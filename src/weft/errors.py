@@ -62,6 +62,10 @@ class CaptureError(TraceError):
     decides_path = False
 
 
+class NotCovered(TraceError):
+    """A call of a function that was loaded from a file, where none of the graphs in it is for such a call."""
+
+
 class ControlError(WeftError, TypeError):
     """A call of control flow whose bodies are no functions, or whose branches or iterations disagree."""
 

@@ -84,7 +84,7 @@ def test_what_capture_makes_is_loaded_by_default(
         else:
             compiled = weft.compile(program)
             compiled(x.copy(), 3)
-            module = compiled._latest().module
+            module = compiled
         capfd.readouterr()
         module.save(tmp_path / "g.weft")
         _same("the result", weft.load(tmp_path / "g.weft")(x.copy(), 3), expected, 0.0)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -29,7 +30,8 @@ from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._arguments import call_signature, large_data
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
-from weft.capture._guards import MISS, Guards
+from weft.capture._checks import MISS, Checks
+from weft.capture._guards import Guards
 from weft.capture._listed import may_differ, repeatable
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
@@ -53,7 +55,63 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class Entry:
+class Runner:
+    """The function that runs a graph.
+
+    `arrays` says that all values are NumPy's, `off_tape` that nothing is left on the tape; `taped` runs the forward on
+    arrays and leaves its backward on the tape as one step.
+    """
+
+    def __init__(
+        self, graph: Graph, arrays: bool, off_tape: bool, taped: Any, module: GraphModule | None = None
+    ) -> None:
+        self.arrays, self.off_tape, self.taped = arrays, off_tape, taped
+        self.module = GraphModule(dict(graph.constants), graph) if module is None else module
+        if arrays:
+            ask_nobody(type(self.module).forward)
+        self.run = type(self.module).forward.__get__(self.module)
+        if taped is not None:
+            taped.plainly, self.run = self.run, taped
+        elif off_tape:
+            self.run = without_tape(self.run)
+
+
+class Guarded:
+    """A graph with what it holds for. Edits of the graph are followed: it is compiled again when it is next called."""
+
+    graph: Graph
+    checks: Checks
+    step: bool
+    runner: Runner
+    run: Callable[..., Any]
+    edited = False
+
+    def use(self, runner: Runner) -> None:
+        """Run the graph so, where the conditions hold."""
+        self.runner, self.run, self.edited = runner, self.checks.entry(runner.run), False
+
+    @property
+    def module(self) -> GraphModule:
+        """The graph as a module."""
+        return self.runner.module
+
+    def _graph_edited(self) -> None:
+        self.edited = True
+
+    def follow(self) -> None:
+        """Run the graph as it is after edits: on Tensors that require gradients, each op is on the tape by itself."""
+        self.graph.lint()
+        inputs, wanted = len(self.graph.find_nodes(op="placeholder")), len(self.checks.inputs)
+        if inputs != wanted:
+            raise GraphError(
+                f"the edited graph has {inputs} inputs, the function gives {wanted}",
+                help="leave the placeholders of a captured graph as they are; or make a GraphModule of graph.clone()",
+            )
+        arrays = self.runner.arrays
+        self.use(Runner(self.graph, arrays, self.step and not arrays, None, self.module))
+
+
+class Entry(Guarded):
     """One captured graph, and the function that runs it where its guards hold."""
 
     def __init__(self, captured: Captured, static: bool) -> None:
@@ -66,6 +124,7 @@ class Entry:
                 node.args = ()  # no default: in the code, inputs after it could be given by name only
         steps = captured.recorder.training.used
         arrays = not captured.recorder.tensors or (steps and on_arrays(captured))
+        self.step = bool(steps)
         taped = self._taped() if captured.recorder.tensors and not steps else None
         if captured.recorder.tensors and not steps and taped is None:
             of_traced_classes(captured)
@@ -82,35 +141,17 @@ class Entry:
             settle(self.graph, arrays)
             if arrays:
                 Reuse(self.graph).run()
-        self.module = GraphModule(dict(captured.graph.constants), captured.graph)
-        self.edited = False
-        self._arrays, self._steps = arrays, steps
-        if taped is not None:
-            taped.plainly = self._forward(untaped=False)
-        run = taped or self._forward(untaped=not arrays and (steps or self._gives_arrays()))
-        self.run = self.guards.checks.entry(run)
+        off_tape = not arrays and (self.step or self._gives_arrays())
+        self.checks = self.guards.checks
+        self.use(Runner(captured.graph, arrays, off_tape, taped))
+        self.graph.holds_while = tuple(c.says for c in self.checks.conditions if not (c.basic or c.outside))
 
-    def _forward(self, untaped: bool) -> Any:
-        """The code of the graph, as a function of its inputs."""
-        if self._arrays:
-            ask_nobody(type(self.module).forward)
-        run = type(self.module).forward.__get__(self.module)
-        return without_tape(run) if untaped else run
+    @property
+    def told(self) -> list[str]:
+        """The inputs in words: their names and types, and what others are fixed to."""
+        from weft.capture._report import inputs
 
-    def _graph_edited(self) -> None:
-        self.edited = True
-
-    def follow(self) -> None:
-        """Run the graph as it is after edits: on Tensors that require gradients, each op is on the tape by itself."""
-        self.graph.lint()
-        inputs = [node.name for node in self.graph.find_nodes(op="placeholder")]
-        if len(inputs) != len(self.guards.names):
-            raise GraphError(
-                f"the edited graph has {len(inputs)} inputs, the function gives {len(self.guards.names)}",
-                help="leave the placeholders of a captured graph as they are; or make a GraphModule of graph.clone()",
-            )
-        self.run = self.guards.checks.entry(self._forward(untaped=self._steps and not self._arrays))
-        self.edited = False
+        return inputs(self)
 
     def _gives_arrays(self) -> bool:
         """Whether all that is seen outside is known to be no Tensor: then the tape has nothing to know of."""
@@ -188,8 +229,7 @@ class CompiledFunction:
 
     def _dispatcher(self) -> Any:
         """A function with the parameters of the compiled one, which tries each entry."""
-        signature = call_signature(self._plain)
-        parameters = list(signature.parameters.values())
+        parameters = self._parameters()
         space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self, "__name__": __name__}
         shown = []
         for parameter in parameters:
@@ -243,7 +283,7 @@ class CompiledFunction:
         """The entry for a call that none was found for: a new one, or none and why."""
         failing = []
         for entry in self._entries:
-            condition = entry.guards.checks.failing(values)
+            condition = entry.checks.failing(values)
             if condition is None:  # another thread captured it meanwhile
                 return entry, None
             failing.append(condition)
@@ -334,6 +374,11 @@ class CompiledFunction:
             raise WeftError(f"{self._plain.__name__} was not called yet, so nothing is captured", help="call it first")
         return self._entries[-1]
 
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """All graphs, in the order in which a call looks for its own."""
+        return tuple(entry.graph for entry in self._entries)
+
     def cache_info(self) -> CacheInfo:
         """How many graphs there are, and how many captures were needed."""
         return CacheInfo(self._hits, self._misses, len(self._entries))
@@ -356,6 +401,46 @@ class CompiledFunction:
         for why, count in self._ran_plainly.items():
             lines.append(f"{count} call{'s' * (count > 1)} ran as plain Python: {why}")
         return "\n".join(lines) or f"{self._plain.__name__} was not called yet"
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str], *, sources: bool = True) -> None:
+        """Write all graphs to a file of data, with what each holds for and the state they share; see `weft.load`.
+
+        What the program reads from outside, such as globals, counts as it is now. Without `sources` the lines that
+        nodes came from, and the names of their files, stay out of the file.
+        """
+        from weft.capture._save_function import save_function
+
+        with self._lock:
+            save_function(self, path, sources)
+
+    def _about(self) -> str:
+        """What it was made of, such as `grad of loss`."""
+        return self._described().removeprefix("compiled ")
+
+    def _names(self) -> tuple[str, str]:
+        """What the function is called; of a module or another object with `__call__`, what its class is."""
+        own = getattr(self, "__name__", None)
+        if own is not None:
+            return own, getattr(self, "__qualname__", own)
+        named = self._plain if isinstance(self.__weft_original__, functools.partial) else type(self.__weft_original__)
+        return named.__name__, named.__qualname__
+
+    def _parameters(self) -> list[inspect.Parameter]:
+        return list(call_signature(self._plain).parameters.values())
+
+    def _state(self) -> dict[str, Any]:
+        """What the graphs read from outside, by name."""
+        from weft.capture._save_function import state_names
+
+        return state_names(self._entries, self._held)
+
+    def _counted(self, owner: Any) -> dict[str, Any]:
+        """The numbers of an object that the graphs read and change."""
+        from weft.capture._save_function import counted
+
+        return counted(self._entries, owner)
 
     def __repr__(self) -> str:
         count = len(self._entries)

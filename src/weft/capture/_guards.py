@@ -37,7 +37,7 @@ from weft.capture._checks import (
 from weft.capture._opaque import Opaque, is_traceable
 from weft.capture._parts import tree_fits
 from weft.capture._reads import snapshot, snapshot_value
-from weft.capture._step_guards import step_guards
+from weft.capture._step_guards import apart, grad_fits, grads_fit, leaves_fit, optimizer_fits, step_guards
 from weft.graph import Node
 from weft.ops._dim import Dim
 from weft.pytree import LEAF, Tree
@@ -91,12 +91,12 @@ class Guards:
         if tree.kind in (tuple, list, dict):
             is_dict = tree.kind is dict
             fits = equal(form("keys", given), tree.context) if is_dict else equal(form("length", given), len(below))
-            self.require(both(same(kind(given), tree.kind), fits), says, told=told)
+            self.require(both(same(kind(given), tree.kind), fits), says, told=told, basic=True)
             if below:
                 children = self.variables(form("values", given) if is_dict else given, len(below))
         else:
             (flat,) = self.variables(call(flatten, given, tree))
-            self.require(form("is not", flat, None), says, told=told)
+            self.require(form("is not", flat, None), says, told=told, basic=True)
             children = [part(flat, k) for k in range(tree.leaf_count)]
             below = (LEAF,) * tree.leaf_count
         for k, (child, inner) in enumerate(zip(children, below, strict=True)):
@@ -281,7 +281,8 @@ class Guards:
         # Two arrays that own their memory do not share it.
         owned = both(one.own, other.own, form("is not", one.inside, other.inside))
         share = form("may_share", one.inside, other.inside)
-        self.require(form("or", owned, form("not", share)), f"{who} share no memory", plain=True)
+        test = form("or", owned, form("not", share))
+        self.require(test, f"{who} share no memory", plain=True, told=(f"{who} share memory, and one is written",))
 
     def _memories(self) -> list[_Memory]:
         """The arrays that the graph reads or writes: arguments first, then those from outside."""
@@ -330,4 +331,14 @@ def flatten(value: Any, tree: Any) -> list[Any] | None:
     return leaves if found == tree else None
 
 
-__all__ = ["MISS", "Condition", "Guards"]
+CHECKED: dict[Any, str] = {
+    flatten: "flatten",
+    apart: "apart",
+    leaves_fit: "leaves_fit",
+    grad_fits: "grad_fits",
+    grads_fit: "grads_fit",
+    optimizer_fits: "optimizer_fits",
+}
+"""The functions that guards call besides those of graphs, by the names they have in files."""
+
+__all__ = ["CHECKED", "MISS", "Condition", "Guards"]

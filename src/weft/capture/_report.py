@@ -26,13 +26,13 @@ def report(entry: Any) -> list[str]:
     branches = [node for node in nodes if node.target in _BRANCHES]
     counts = [_many(entry.report.after, "node"), _many(len(loops), "loop"), _many(len(branches), "branch", "branches")]
     lines = [", ".join(counts)]
-    lines += _section("inputs", _inputs(entry))
+    lines += _section("inputs", inputs(entry))
     lines += _section("control flow", _control([*loops, *branches], entry.captured.recorder))
     writes = graph.output_node().kwargs.get("writes", ())
     lines += _section("writes", [_name(target) for target, _ in writes])
     lines += _section("random numbers", [_at(node, "drawn") for node in nodes if node.target in _DRAWS])
     lines += _section("run as Python", _opaque(nodes))
-    lines += _section("valid while", [c.says for c in entry.guards.checks.conditions if not c.basic])
+    lines += _section("valid while", [c.says for c in entry.checks.conditions if not c.basic])
     lines += _section("passes", _passes(entry.report))
     return lines
 
@@ -53,7 +53,8 @@ def _many(count: int, one: str, many: str | None = None) -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
-def _inputs(entry: Any) -> list[str]:
+def inputs(entry: Any) -> list[str]:
+    """What the graph is for: the names and types of its inputs, and what other arguments are fixed to."""
     lines = []
     for leaf in entry.captured.arguments.leaves:
         if leaf.node is not None:

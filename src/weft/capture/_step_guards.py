@@ -56,7 +56,7 @@ def step_guards(guards: Guards, training: Training) -> None:
     for stepped in training.optimizers.values():
         name = type(stepped.optimizer).__name__
         says = f"{name} has the same parameters, options that decide, and kinds of state"
-        guards.require(call(optimizer_fits, _Was(stepped)), says)
+        guards.require(call(optimizer_fits, _was(stepped)), says)
 
 
 def _sharing(guards: Guards, training: Training, inputs: dict[int, Expr]) -> None:
@@ -115,19 +115,23 @@ def grads_fit(grads: tuple[tuple[Tensor, Any], ...]) -> bool:
     return all(grad_fits(tensor, was) for tensor, was in grads)
 
 
-class _Was:
+class Was:
     """What an optimiser was like when a step of it was captured."""
 
-    def __init__(self, stepped: Stepped) -> None:
-        self.optimizer = stepped.optimizer
-        self.update = type(stepped.optimizer)._update
-        self.groups = [group["params"] for group in stepped.optimizer.param_groups]
-        self.parameters = stepped.groups
-        self.fixed = stepped.fixed
-        self.states = [(state.parameter, state.kinds, state.begun, state.plain) for state in stepped.states.values()]
+    def __init__(self, optimizer: Any, parameters: Any, fixed: dict[tuple[int, str], Any], states: list[Any]) -> None:
+        self.optimizer = optimizer
+        self.update = type(optimizer)._update
+        self.parameters = parameters
+        self.fixed = fixed
+        self.states = states
 
 
-def optimizer_fits(was: _Was) -> bool:
+def _was(stepped: Stepped) -> Was:
+    states = [(state.parameter, state.kinds, state.begun, state.plain) for state in stepped.states.values()]
+    return Was(stepped.optimizer, stepped.groups, stepped.fixed, states)
+
+
+def optimizer_fits(was: Was) -> bool:
     """Whether an optimiser is as it was, but for numbers."""
     optimizer = was.optimizer
     groups = optimizer.param_groups

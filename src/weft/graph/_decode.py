@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft import pytree
-from weft.graph._encode import DTYPES, MAX_DEPTH
+from weft.graph._encode import DICTS, DTYPES, MAX_DEPTH
 from weft.graph._graph import Graph
 from weft.graph._inputs import Inputs
 from weft.graph._node import Node
@@ -53,6 +53,7 @@ class Decoder:
         self.nodes: Sequence[Node] = ()  # those a value may refer to
         self.bodies: dict[int, Graph] = {}  # graphs that a value may have as a part, each once
         self.types = False  # whether classes are types to compare with here
+        self.objects: list[Any] = []  # the state of a function
         self._tensors = [self._tensor(row) for row in expect(tensors, list, "the table of tensors")]
 
     def value(self, data: Any, depth: int = 0) -> Any:
@@ -92,12 +93,14 @@ class Decoder:
 
     def array(self, content: Any) -> Array:
         """An array stored in the file, the same object each time it is asked for."""
-        key, name = row(content, 2, "an array")
+        by_columns = type(content) is list and len(content) == 3 and content[2] == "F"
+        key, name = row(content[:2] if by_columns else content, 2, "an array")
         dtype = _dtype(name)
         if not isinstance(key, str) or key not in self._stored:
             refuse(f"array {_brief(key)} is not in the file")
         if key not in self._arrays:
-            self._arrays[key] = _as_dtype(self._stored[key], dtype, key)
+            found = _as_dtype(self._stored[key], dtype, key)
+            self._arrays[key] = np.asfortranarray(found) if by_columns else found
         if self._arrays[key].dtype != dtype:
             refuse(f"array {key!r} is said to be of two dtypes")
         return self._arrays[key]
@@ -108,10 +111,11 @@ class Decoder:
         return [key for key in self._stored if key not in self._arrays]
 
     def _tensor(self, content: Any) -> Any:
-        kind, key, dtype, wanted = row(content, 4, "a tensor")
+        by_columns = type(content) is list and len(content) == 5
+        kind, key, dtype, wanted = row(content[:4] if by_columns else content, 4, "a tensor")
         if kind not in ("Tensor", "Parameter") or not isinstance(wanted, bool):
             refuse(f"a tensor of unknown kind {_brief(kind)}")
-        array = self.array([key, dtype])
+        array = self.array([key, dtype, *content[4:]])
         # Imported by name: the room of tensors stands beside this one, and only a file that holds some needs it.
         cls = getattr(importlib.import_module("weft.autograd"), kind)
         return cls(array, requires_grad=wanted)
@@ -289,6 +293,14 @@ def _dict(decoder: Decoder, content: Any, depth: int) -> dict[Any, Any]:
     return result
 
 
+def _mapping(decoder: Decoder, content: Any, depth: int) -> Any:
+    name, entries = row(content, 2, "a dict of a class of its own")
+    if not isinstance(name, str) or name not in DICTS:
+        refuse(f"a dict of unknown class {_brief(name)}")
+    found = _dict(decoder, entries, depth)
+    return pytree._close_dict(DICTS[name], tuple(found), list(found.values()))
+
+
 def _check_keys(keys: Sequence[Any]) -> None:
     """Refuse keys chosen to have one hash: a dict of n such keys takes n² steps to fill."""
     if len(keys) > _ALIKE and max(Counter(hash(key) for key in keys).values()) > _ALIKE:
@@ -364,6 +376,18 @@ def _items(decoder: Decoder, content: Any, depth: int) -> list[Any]:
     return [decoder.value(part, depth + 1) for part in expect(content, list, "a list or tuple")]
 
 
+def _hashed(decoder: Decoder, content: Any, depth: int) -> list[Any]:
+    items = _items(decoder, content, depth)
+    _check_keys(items)
+    return items
+
+
+def _object(decoder: Decoder, content: Any, depth: int) -> Any:
+    if type(content) is not int or not 0 <= content < len(decoder.objects):
+        refuse(f"there is no object {_brief(content)}")
+    return decoder.objects[content]
+
+
 _READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "int": _integer,
     "float": _float,
@@ -372,8 +396,13 @@ _READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "tuple": lambda d, c, n: tuple(_items(d, c, n)),
     "list": _items,
     "dict": _dict,
+    "mapping": _mapping,
     "slice": lambda d, c, n: slice(*_three(d, c, n)),
     "range": _range,
+    "tree": lambda d, c, n: d.tree(c),
+    "set": lambda d, c, n: set(_hashed(d, c, n)),
+    "frozenset": lambda d, c, n: frozenset(_hashed(d, c, n)),
+    "object": _object,
     "ellipsis": lambda d, c, n: ...,
     "dtype": lambda d, c, n: _dtype(c),
     "scalar": _scalar,

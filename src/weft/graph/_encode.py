@@ -11,9 +11,11 @@ from __future__ import annotations
 import base64
 import dataclasses
 import enum
+import json
 import math
 import types
 import typing
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
@@ -38,6 +40,7 @@ DTYPES = frozenset(
     for kind in ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16")
     for order in "<>"
 )
+DICTS: dict[str, type[dict[Any, Any]]] = {"Counter": Counter, "OrderedDict": OrderedDict}
 
 
 class Unsupported(Exception):
@@ -59,6 +62,7 @@ class Encoder:
         self.hint = "array"  # what the next arrays are called
         self.numbers: Mapping[Node, int] = {}  # the nodes a value may refer to
         self.body: Callable[[Graph], int] | None = None  # stores a graph that is part of a value, and numbers it
+        self.object: Callable[[Any], int | None] | None = None  # the same for an object that is the state of a function
 
     def value(self, value: Any, depth: int = 0) -> Any:
         """One value."""
@@ -91,6 +95,9 @@ class Encoder:
             if self.body is None:
                 raise Unsupported("a graph can only be saved as a body of a node")
             return {"graph": self.body(value)}
+        number = None if self.object is None else self.object(value)
+        if number is not None:
+            return {"object": number}
         if callable(value):
             return {"function": self.name(value)}
         raise Unsupported(f"a value of type {kind.__module__}.{kind.__qualname__} cannot be saved")
@@ -132,7 +139,8 @@ class Encoder:
                 flat = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
                 stored = flat.reshape(-1).view(f"<f{array.itemsize // 2}").reshape(*array.shape, 2)
             self.arrays[key] = stored
-        return {"array": [key, array.dtype.str]}
+        by_columns = array.ndim > 1 and array.flags.f_contiguous and not array.flags.c_contiguous
+        return {"array": [key, array.dtype.str, *(["F"] if by_columns else [])]}
 
     def _free_key(self, hint: str) -> str:
         key, number = hint, 1
@@ -151,7 +159,7 @@ class Encoder:
             self._keep.append(tensor)
             array = self.array(as_array(tensor))["array"]
             number = self._tensor_numbers[id(tensor)] = len(self.tensors)
-            self.tensors.append([kind.__name__, *array, bool(tensor.requires_grad)])
+            self.tensors.append([kind.__name__, *array[:2], bool(tensor.requires_grad), *array[2:]])
         return {"tensor": number}
 
     def annotation(self, annotation: Any) -> Any:
@@ -202,15 +210,24 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _dict(encoder: Encoder, value: dict[Any, Any], depth: int) -> Any:
-    if type(value) is not dict and type(value).__name__ != "ImmutableDict":
-        raise Unsupported(f"a dict of class {type(value).__name__} cannot be saved")
-    return {"dict": [[encoder.value(key, depth + 1), encoder.value(part, depth + 1)] for key, part in value.items()]}
+    kind, name = type(value), type(value).__name__
+    if kind not in (dict, *DICTS.values()) and name != "ImmutableDict":
+        raise Unsupported(f"a dict of class {name} cannot be saved")
+    entries = [[encoder.value(key, depth + 1), encoder.value(part, depth + 1)] for key, part in value.items()]
+    return {"mapping": [name, entries]} if name in DICTS else {"dict": entries}
 
 
 def _list(encoder: Encoder, value: list[Any], depth: int) -> Any:
     if type(value) is not list and type(value).__name__ != "ImmutableList":
         raise Unsupported(f"a list of class {type(value).__name__} cannot be saved")
     return {"list": encoder.values(value, depth)}
+
+
+def _set(encoder: Encoder, value: Any, depth: int) -> Any:
+    if type(value) not in (set, frozenset):
+        raise Unsupported(f"a set of class {type(value).__name__} cannot be saved")
+    items = sorted(encoder.values(value, depth), key=json.dumps)  # in an order that is the same each time
+    return {type(value).__name__: items}
 
 
 def _dtype(value: np.dtype[Any]) -> str:
@@ -244,6 +261,9 @@ _WRITERS: dict[type, _Writer] = {
     bytes: lambda e, v, d: {"bytes": base64.b64encode(v).decode()},
     type(...): lambda e, v, d: {"ellipsis": None},
     Spec: _spec,
+    Tree: lambda e, v, d: {"tree": e.tree(v)},
+    set: _set,
+    frozenset: _set,
     np.ndarray: Encoder.array,
 }
 _BY_BASE: tuple[tuple[Any, _Writer], ...] = (

@@ -50,6 +50,7 @@ class Graph:
         self._candidates: dict[Any, str] = {}  # target → the name to try; spares working it out for every node
         self._table: dict[tuple[str, Any], dict[Node, None]] | None = None
         self._signature: Inputs | None = None
+        self.holds_while: tuple[str, ...] = ()  # of a compiled function's graph, the conditions on calls it is for
         self.constants: dict[str, Any] = {}  # arrays the program closed over, by the name its get_attr nodes read
 
     # Reading
@@ -337,11 +338,17 @@ class Graph:
         """The result for what the output node gives: the same, since outputs keep their structure in the graph."""
         return out
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the graph to a file that holds data only; `weft.load` reads it."""
+    def save(self, path: str | os.PathLike[str], *, sources: bool = True) -> None:
+        """Write the graph to a file that holds data only; `weft.load` reads it. See `GraphModule.save`."""
         from weft.graph._save import save
 
-        save(self, path)
+        save(self, path, sources=sources)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph on the values of its inputs; one that no module owns gets a GraphModule of its own."""
+        if self.owning_module is None:
+            import_module("weft.graph").GraphModule(self.constants, self)
+        return self.owning_module(*args, **kwargs)
 
     # Pictures are made in a room above this one, which is therefore imported by name and only when asked for.
 

@@ -7,6 +7,7 @@ modules are made without calling their constructors.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable
 from typing import Any, NoReturn
@@ -21,7 +22,18 @@ from weft.graph._graph import Graph
 from weft.graph._module import GraphModule
 from weft.graph._names import Names
 from weft.graph._node import KINDS, Node, Origin
-from weft.graph._save import FORMAT, GENERATED, HOOKS, OWN_STATE, digest, iter_targets, op_version, own_classes, shadows
+from weft.graph._save import (
+    FORMAT,
+    FUNCTION_FORMAT,
+    GENERATED,
+    HOOKS,
+    OWN_STATE,
+    digest,
+    iter_targets,
+    op_version,
+    own_classes,
+    shadows,
+)
 from weft.graph._trusted import (
     Allowed,
     check_attribute,
@@ -43,17 +55,17 @@ _MODULE_SECTIONS = frozenset(
 
 
 def load(path: str | os.PathLike[str], *, allow: Iterable[Any] = (), max_bytes: int = MAX_BYTES) -> Any:
-    """Read a Graph or GraphModule that `save` wrote; nothing in the file is run.
+    """Read a Graph, a GraphModule or a compiled function that `save` wrote; nothing in the file is run.
 
-    A graph that calls functions or holds classes of your own needs them named in `allow`: the objects themselves,
-    import paths such as `"package.module:function"`, or `".name"` for a method or an attribute to read. A file larger
-    than `max_bytes` is refused unread.
+    What is read can be called. A graph that calls functions or holds classes of your own needs them named in `allow`:
+    the objects themselves, import paths such as `"package.module:function"`, or `".name"` for a method or an attribute
+    to read. A file larger than `max_bytes` is refused unread.
     """
     allowed = Allowed(allow)
     arrays, metadata = _safetensors.read(path, max_bytes=max_bytes)
     text, given = metadata.get("weft"), metadata.get("weft_sha256")
     if text is None or given is None:
-        _fail(path, "a safetensors file, but not one that weft saved")
+        _not_ours(path, metadata)
     if digest(text, arrays) != given:
         _fail(path, "damaged or altered: its content does not match its digest")
     reader = _Reader(allowed)
@@ -94,9 +106,13 @@ class _Reader:
         structure = _safetensors.parse_json(text)
         expect(structure, dict, "the structure")
         version = structure.get("format")
-        if version != FORMAT or type(version) is not int:
-            refuse(f"it is of format {version!r}; this version of weft reads format {FORMAT}")
-        if structure.keys() != _SECTIONS:
+        if type(version) is int and version > FUNCTION_FORMAT:
+            refuse(
+                f"it is of format {version}; this version of weft reads formats up to {FUNCTION_FORMAT}: update weft"
+            )
+        if type(version) is not int or version < FORMAT:
+            refuse(f"it is of format {version!r}; this version of weft reads formats {FORMAT} to {FUNCTION_FORMAT}")
+        if structure.keys() != (_SECTIONS if version == FORMAT else _SECTIONS | {"function"}):
             refuse("its structure does not have the parts it should have")
         self._check_ops(expect(structure["ops"], dict, "the table of ops"))
         self.strings = expect(structure["strings"], list, "the table of strings")
@@ -105,6 +121,11 @@ class _Reader:
         for number, place in enumerate(expect(structure["places"], list, "the table of places")):
             self.places.append(self._place(place, number))
         self.decoder = Decoder(arrays, structure["tensors"], structure["ops"], self.allowed)
+        function = None
+        if version == FUNCTION_FORMAT:
+            # By name: the room of compiled functions stands above this one.
+            read = importlib.import_module("weft.capture._load_function").FunctionReader
+            function = read(self.decoder, expect(structure["function"], dict, "the function"))
         self.graphs: list[Graph] = []
         for number, data in enumerate(expect(structure["graphs"], list, "the table of graphs")):
             self.graphs.append(self._graph(data))
@@ -114,9 +135,29 @@ class _Reader:
             self.where = f"module {number}"
             self.modules.append(self._module(expect(data, dict, "a module")))
         self.where = ""
+        found = self._root(structure["root"]) if function is None else self._function(structure["root"], function)
         if self.decoder.unused:
             refuse(f"array {self.decoder.unused[0]!r} is not used")
-        return self._root(structure["root"])
+        return found
+
+    def _function(self, root: Any, function: Any) -> Any:
+        if root != {"function": 0} or self.modules:
+            refuse("its root is missing")
+        self._lint()
+        found = function.read(self._take)
+        if self._unowned:
+            refuse("a graph that nothing uses")
+        return found
+
+    def _take(self, number: Any) -> Graph:
+        """A graph of the function, each once, sure to read nothing but what it holds."""
+        graph = self._unowned.pop(number, None) if type(number) is int else None
+        if graph is None:
+            refuse("a graph of the function is missing, or is that of another")
+        for node, target in iter_targets(graph.nodes):
+            if node.op != "get_attr" or target not in graph.constants or hasattr(GraphModule, target):
+                refuse(f"{node.op} of {target!r}, which the function does not have")
+        return graph
 
     def _root(self, root: Any) -> Any:
         last = len(self.graphs) - 1
@@ -128,9 +169,12 @@ class _Reader:
                 refuse("its root is not a GraphModule")
         else:
             refuse("its root is missing")
+        self._lint()
+        return found
+
+    def _lint(self) -> None:
         for graph in self.graphs:
             graph.lint()
-        return found
 
     def _check_ops(self, ops: dict[str, Any]) -> None:
         for name, version in ops.items():
@@ -343,5 +387,10 @@ def _help(reason: str) -> str | None:
     return None
 
 
-def _fail(path: Any, reason: str) -> NoReturn:
-    raise FileError(f"{os.fspath(path)}: {reason}")
+def _not_ours(path: Any, metadata: dict[str, str]) -> NoReturn:
+    what = "a checkpoint that nn.save_state wrote" if "weft.state" in metadata else "a safetensors file of weights"
+    _fail(path, f"{what}, no graph", "nn.load_state(path) reads it, and module.load_state_dict takes what that gives")
+
+
+def _fail(path: Any, reason: str, help: str | None = None) -> NoReturn:
+    raise FileError(f"{os.fspath(path)}: {reason}", help=help)

@@ -153,11 +153,14 @@ class GraphModule(Module):
 
         to_folder(self, folder, module_name)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write graph, parameters and submodules to a file that holds data only; `weft.load` reads it."""
+    def save(self, path: str | os.PathLike[str], *, sources: bool = True) -> None:
+        """Write graph, parameters and submodules to a file that holds data only; `weft.load` reads it.
+
+        Without `sources` the lines that nodes came from, and the names of their files, stay out of it.
+        """
         from weft.graph._save import save
 
-        save(self, path)
+        save(self, path, sources=sources)
 
     def _repr_html_(self) -> str:
         # By name: the room of pictures stands above this one.

@@ -16,7 +16,9 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -40,25 +42,36 @@ from weft.graph._trusted import (
 )
 from weft.ops._op import TABLE
 
-FORMAT = 1
+FORMAT = 1  # of a graph or a module
+FUNCTION_FORMAT = 2  # of a function with its guards and its state; the rest is as in a file of format 1
 OWN_STATE = frozenset({"training", "_parameters", "_buffers", "_modules", "_non_persistent_buffers"})
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 GENERATED = frozenset({"_graph", "_generated", "_filename"})
 
 
-def save(obj: Graph | GraphModule, path: str | os.PathLike[str]) -> None:
+def save(obj: Graph | GraphModule, path: str | os.PathLike[str], *, sources: bool = True) -> None:
     """Write a Graph or GraphModule to a file, whole or not at all; `weft.load` reads it.
 
-    What cannot be saved (a lambda, an object of a class of your own) is an error before the file is touched.
+    What cannot be saved (a lambda, an object of a class of your own) is an error before the file is touched. Without
+    `sources` the lines that nodes came from, and the names of their files, stay out of it.
     """
     if not isinstance(obj, (Graph, GraphModule)):
         raise TypeError(f"save: a Graph or GraphModule is needed, not {type(obj).__name__}")
-    writer = _Writer()
-    try:
+    graph = obj if isinstance(obj, Graph) else obj.graph
+    if graph.holds_while:
+        raise FileError(
+            f"save: the graph holds while {' and '.join(graph.holds_while[:3])}, which a graph's file does not say",
+            help="save the compiled function, f.save(path): its file has all graphs, and what each holds for",
+        )
+    writer = Writer(sources)
+    with writer.nested():
         root = {"graph": writer.graph(obj)} if isinstance(obj, Graph) else {"module": writer.module(obj, "")}
-        text = json.dumps(writer.structure(root), separators=(",", ":"), allow_nan=False)
-    except RecursionError:
-        raise FileError("save: modules or arguments are nested too deeply") from None
+        write(path, writer, root)
+
+
+def write(path: str | os.PathLike[str], writer: Writer, root: dict[str, Any], **more: Any) -> None:
+    """Write what was gathered."""
+    text = json.dumps({**writer.structure(root), **more}, separators=(",", ":"), allow_nan=False)
     arrays = writer.encoder.arrays
     _safetensors.write(path, arrays, {"weft": text, "weft_sha256": digest(text, arrays)})
 
@@ -87,10 +100,11 @@ def op_version(op: Any) -> int:
     return int(getattr(op, "version", 1))
 
 
-class _Writer:
+class Writer:
     """Gathers everything that goes into one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: bool = True) -> None:
+        self.sources = sources
         self.encoder = Encoder()
         self.graphs: list[Any] = []
         self.modules: list[Any] = []
@@ -100,7 +114,15 @@ class _Writer:
         self._module_numbers: dict[int, int | None] = {}
         self._keep: list[Any] = []
 
-    def structure(self, root: dict[str, int]) -> dict[str, Any]:
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Say in one sentence that something is nested too deeply."""
+        try:
+            yield
+        except RecursionError:
+            raise FileError("save: modules or arguments are nested too deeply") from None
+
+    def structure(self, root: dict[str, Any]) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "weft": __version__,
@@ -181,14 +203,14 @@ class _Writer:
         annotation = self.encoder.annotation(node.type)
         if annotation is not None:
             extras["type"] = annotation
-        if node._position is not None:
+        if node._position is not None and self.sources:
             extras["at"] = self._place(node._position, node.location)
         meta = node._meta
         if not meta:
             return extras
         if "from" in meta:
             extras["from"] = [
-                [origin.name, None if origin.position is None else self._place(origin.position)]
+                [origin.name, self._place(origin.position) if origin.position is not None and self.sources else None]
                 for origin in meta["from"]
             ]
         if "nn_module_stack" in meta:
@@ -229,7 +251,8 @@ class _Writer:
         return self._add_place(found or _where.locate(position), number)
 
     def _add_place(self, place: _where.Location, outer: int | None) -> int:
-        texts = (place.file, place.function, place.variable, place.text)
+        # The name of the file alone: where it lay is nobody else's business, and elsewhere it lies elsewhere.
+        texts = (re.split(r"[/\\]", place.file)[-1], place.function, place.variable, place.text)
         file, function, variable, text = (None if t is None else self._string(t) for t in texts)
         span = (place.line, place.column, place.end_line, place.end_column)
         return self.places.setdefault((file, *span, function, variable, text, outer), len(self.places))

@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from weft import pytree
+from weft import errors, pytree
 from weft.graph._control import CONTROL, check, fail
 from weft.graph._list_arrays import LIST_ARRAYS
 from weft.graph._literals import is_variable
@@ -36,6 +36,7 @@ from weft.ops._dim_terms import sliced
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE, Op
 from weft.ops._spec import Spec
+from weft.ops.logic import choose
 
 _BUILTINS = """abs all any ascii bin bool bytes complex dict divmod enumerate float format frozenset getattr hash hex
 int isinstance issubclass iter len list max min next oct pow print range repr reversed round set setattr slice sorted
@@ -82,6 +83,7 @@ _OF_UFUNCS = ("reduce", "accumulate", "outer", "reduceat", "at")
 
 # What captured programs call: by module of weft.capture. Each checks what it is given to look up or to call.
 _CAPTURED = {
+    "_numpy_targets": "astype_of",
     "_contexts": "set_errors",
     "_draws": "draw make_generator shuffled",
     "_grids": "grid_of",
@@ -95,6 +97,20 @@ _CAPTURED = {
     "_python_calls": "added",
     "_text": "percent print_error",
     "_wrap": "as_given still_as_given",
+}
+
+# What the graph of a training step calls; the objects they change are those that came with the file.
+_STEPS = """grad_of set_grad memory put set_mode number_of set_number option set_option prepare remembered remember
+forget begin_search tell point_of end_search last_rate advance to_tensor to_array reals complexes"""
+_BY_NAME = {"number_of": 1, "set_number": 1, "option": 2, "set_option": 2, "remembered": 3, "remember": 3, "forget": 3}
+"""By function of a step, which argument is a name."""
+
+# What derivatives call: by module of weft.transform.
+_DERIVED = {
+    "_custom_nodes": "custom_call",
+    "_custom_tape": "ruled_call",
+    "_tape": "record touch add_tapes",
+    "_taped": "written added",
 }
 
 _METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy
@@ -137,6 +153,7 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
                 named[f"{prefix}.{name}"] = getattr(room, name)
     named |= {value.__name__: value for value in vars(builtins).values() if _is_exception(value)}
     named["numpy.linalg.LinAlgError"] = np.linalg.LinAlgError
+    named |= {f"weft.errors.{name}": value for name, value in vars(errors).items() if _is_exception(value)}
     # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
     named |= {f"weft.control.{function.__name__}": function for function in _CONTROL}
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec}
@@ -159,6 +176,13 @@ def _of_programs() -> dict[str, Any]:
         named |= {f"numpy.{ufunc}.{method}": getattr(getattr(np, ufunc), method) for method in _OF_UFUNCS}
     named["numpy.random.default_rng"], named["numpy.random.RandomState"] = np.random.default_rng, np.random.RandomState
     named["weft.control.sliced"] = sliced
+    step = importlib.import_module("weft._step")  # by name: tensors stand beside this room
+    named |= {f"weft.step.{name}": getattr(step, name) for name in _STEPS.split()}
+    named["weft.control.choose"] = choose
+    for module, functions in _DERIVED.items():
+        room = importlib.import_module(f"weft.transform.{module}")  # by name: it stands above this one
+        named |= {f"weft.transform.{name}": getattr(room, name) for name in functions.split()}
+    named["numpy.generic.astype"] = np.generic.astype
     for module, functions in _CAPTURED.items():
         room = importlib.import_module(f"weft.capture.{module}")  # by name: it stands above this one
         named |= {f"weft.capture.{name}": getattr(room, name) for name in functions.split()}
@@ -335,10 +359,20 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
     elif target is str.format and allowed is not None:
         if not _is_template(args[0] if args else None) and "format" not in allowed:
             refuse("str.format is given a text that may read attributes of what it shows: it was not allowed")
+    elif getattr(target, "__module__", None) == "weft._step":
+        _check_step(target, args, refuse)
     elif target is fail and not (args and isinstance(args[0], type) and issubclass(args[0], Exception)):
         refuse("fail is called with something else than a class of exceptions")
     elif any(target is cls for cls in _NOT_CALLED):
         refuse(f"{target} is a type to be named, not a function to be called")
+
+
+def _check_step(target: Any, args: Any, refuse: Refuse) -> None:
+    """What a step reads and sets by name goes by a name that is known, and no private one."""
+    place = _BY_NAME.get(target.__name__)
+    name = "" if place is None else args[place] if len(args) > place else None
+    if not isinstance(name, str) or name.startswith("_"):
+        refuse(f"{target.__name__} goes by {_brief(name)}, which is no public name")
 
 
 def _is_template(text: Any) -> bool:

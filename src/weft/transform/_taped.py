@@ -41,6 +41,8 @@ from weft.transform._split import Retyped, copy_nodes
 Run = Callable[..., Any]
 
 _NUMBERS = (bool, int, float, complex)
+_FACTS = ("held", "needs", "written", "tree", "draws", "are_tensors", "reached", "counted", "slots", "shared")
+_MODULES = ("joint", "forward", "backward")
 
 
 def taped(captured: Captured) -> Taped | None:
@@ -164,6 +166,23 @@ class Taped:
         # Which of what is kept are inputs: the others nobody else can write to.
         self.shared = [k for k, node in enumerate(halves.kept) if node.op == "placeholder"]
 
+    def facts(self) -> dict[str, Any]:
+        """All but the graphs, as data: what `restored` is given."""
+        return {name: getattr(self, name) for name in _FACTS}
+
+    def modules(self) -> dict[str, GraphModule]:
+        """The graphs: what `restored` is given, too."""
+        return {name: getattr(self, name) for name in _MODULES}
+
+    @classmethod
+    def restored(cls, facts: dict[str, Any], graphs: dict[str, Graph]) -> Taped:
+        """One that was saved."""
+        made = cls.__new__(cls)
+        made.__dict__.update(facts)
+        for name, graph in graphs.items():
+            setattr(made, name, _runs(graph, arrays=name != "joint"))
+        return made
+
     def __call__(self, *inputs: Any) -> Any:
         given = (*inputs, *self.held)
         if tuple(map(_requires, given)) != self.needs or not recording.get():
@@ -223,6 +242,10 @@ def _module(graph: Graph, arrays: bool = True) -> GraphModule:
     if not arrays:
         _write_copies(graph)
         rule_calls(graph)
+    return _runs(graph, arrays)
+
+
+def _runs(graph: Graph, arrays: bool) -> GraphModule:
     module = GraphModule(dict(graph.constants), graph)
     if arrays:
         ask_nobody(type(module).forward)
