@@ -286,7 +286,7 @@ def nested(depth: int) -> Any:
     ("value", "reason"),
     [
         (object(), "builtins.object cannot be saved"),
-        ({1, 2}, "builtins.set cannot be saved"),
+        (bytearray(2), "builtins.bytearray cannot be saved"),
         (np.array(["text"]), "dtype <U4"),
         (np.dtype("M8[s]"), "dtype datetime64"),
         (np.ma.array([1]), "class MaskedArray"),

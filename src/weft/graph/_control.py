@@ -76,13 +76,13 @@ def while_loop(cond_fn: Body, body_fn: Body, init: Any, *operands: Any) -> Any:
         return _while_graphs(cond_fn, body_fn, init, operands)
     state, carry, undo = init, Carry("while_loop", "init", "body_fn", init), _undo_point()
     while True:
-        decision = cond_fn(state, *operands)  # type: ignore[operator]  # a function: graphs went another way
+        decision = cond_fn(state, *operands)
         if (value := traced(decision)) is not None:
             undo()
             return value.__weft_control__(while_loop, args, {})
         if not truth("while_loop", "the result of cond_fn", decision):
             return state
-        state = body_fn(state, *operands)  # type: ignore[operator]  # as above
+        state = body_fn(state, *operands)
         if (value := traced(state)) is not None:
             undo()
             return value.__weft_control__(while_loop, args, {})
@@ -119,7 +119,7 @@ def fori_loop(lower: Any, upper: Any, body_fn: Body, init: Any, *operands: Any, 
         return _for_graph(range(*bounds), body_fn, init, operands)
     state, carry, undo = init, Carry("fori_loop", "init", "body_fn", init), _undo_point()
     for i in range(*bounds):
-        state = body_fn(i, state, *operands)  # type: ignore[operator]  # a function: graphs went another way
+        state = body_fn(i, state, *operands)
         if (value := traced(state)) is not None:
             undo()
             return value.__weft_control__(fori_loop, args, kwargs)
