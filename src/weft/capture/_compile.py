@@ -430,6 +430,19 @@ class CompiledFunction:
     def _parameters(self) -> list[inspect.Parameter]:
         return list(call_signature(self._plain).parameters.values())
 
+    def _saved_parameters(self) -> list[inspect.Parameter]:
+        """The parameters that a file keeps: keyword arguments of a `functools.partial` are defaults there."""
+        given = bound_keywords(self.__weft_original__)
+        found, after = [], False
+        for number, parameter in enumerate(self._parameters()):
+            after = after or parameter.name in given
+            if after and number >= len(self._held) and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+                parameter = parameter.replace(kind=parameter.KEYWORD_ONLY)
+            found.append(parameter.replace(default=given.get(parameter.name, parameter.default)))
+        if given.keys() - {parameter.name for parameter in found}:
+            raise WeftError(f"{self._names()[0]}: keywords of a partial that are no parameters cannot be saved")
+        return found
+
     def _state(self) -> dict[str, Any]:
         """What the graphs read from outside, by name."""
         from weft.capture._save_function import state_names

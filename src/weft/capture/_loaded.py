@@ -120,6 +120,9 @@ class LoadedFunction(CompiledFunction):
     def _parameters(self) -> list[inspect.Parameter]:
         return list(self._all.parameters.values())
 
+    def _saved_parameters(self) -> list[inspect.Parameter]:
+        return self._parameters()
+
     def _state(self) -> dict[str, Any]:
         return self._saved
 

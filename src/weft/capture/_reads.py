@@ -224,6 +224,10 @@ def snapshot(value: Any) -> Any:
         return ("dict", tuple((key, snapshot(part)) for key, part in value.items()))
     if isinstance(value, (set, frozenset)):
         return ("set", frozenset(value))
+    if type(value) in (slice, range):
+        return ("bounds", type(value), *map(snapshot, (value.start, value.stop, value.step)))
+    if isinstance(value, np.dtype):
+        return ("dtype", value)
     return ("same", value)
 
 
@@ -279,6 +283,8 @@ def snapshot_value(was: Any) -> Any:
         return was[1](map(snapshot_value, was[2])) if was[1] in (list, tuple) else Shown(f"a {was[1].__name__}")
     if kind == "dict":
         return {key: snapshot_value(held) for key, held in was[1]}
+    if kind == "bounds":
+        return was[1](*map(snapshot_value, was[2:]))
     return set(was[1]) if kind == "set" else was[1]
 
 
@@ -304,6 +310,8 @@ def unchanged(value: Any, was: Any) -> bool:
             _same_key(key, before) and unchanged(part, held)
             for (key, part), (before, held) in zip(value.items(), was[1], strict=True)
         )
+    if kind == "dtype":
+        return isinstance(value, np.dtype) and value == was[1]
     return bool(snapshot(value) == was)
 
 

@@ -66,7 +66,7 @@ class _FunctionWriter:
             "name": self.name,
             "qualname": self.qualname,
             "about": self.function._about(),
-            "parameters": [self._parameter(one) for one in self.function._parameters()],
+            "parameters": [self._parameter(one) for one in self.function._saved_parameters()],
         }
         described["state"] = [[name, self._value(value, name)] for name, value in state.items()]
         described["entries"] = [self._entry(number, *kept) for number, kept in enumerate(entries)]
@@ -174,7 +174,7 @@ class _FunctionWriter:
                 raise self._fail(
                     f"{name} is a Tensor that was computed outside, and its gradient would end here", "detach it"
                 )
-            if isinstance(value, Tensor) and value._hooks:
+            if isinstance(value, Tensor) and value._hooks and not all(entry.step for entry, _ in entries):
                 raise self._fail(f"{name} has hooks, which cannot be saved", "remove them: handle.remove()")
 
     def _check_constants(self, graph: Graph) -> None:

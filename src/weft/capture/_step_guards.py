@@ -37,7 +37,10 @@ def step_guards(guards: Guards, training: Training) -> None:
                 test = both(test, same(form("step", given), None), form("not", form("hooks", given)))
             guards.require(test, f"{labels[id(value)]} {'requires' if needs else 'does not require'} a gradient")
         else:
-            outside.append((value, value._requires_grad, value.dtype, value.shape, _hooks(value)))
+            outside.append((value, value._requires_grad, value.dtype, value.shape, bool(value._hooks)))
+            if value._hooks:  # what they do is in the graph
+                says = "the parameters have the same hooks"
+                guards.require(call(hooks_fit, value, _hooks(value)), says, outside=True)
     guards.require(
         call(leaves_fit, tuple(outside)),
         "the same parameters require gradients, of the same shapes, dtypes and hooks",
@@ -87,15 +90,20 @@ def apart(outside: tuple[Any, ...], written: tuple[bool, ...], *given: Any) -> b
     )
 
 
-def leaves_fit(leaves: tuple[tuple[Tensor, bool, Any, Any, Any], ...]) -> bool:
-    """Whether the same Tensors require gradients, are what they were, and have the same hooks."""
+def leaves_fit(leaves: tuple[tuple[Tensor, bool, Any, Any, bool], ...]) -> bool:
+    """Whether the same Tensors require gradients, are what they were, and have no hooks that are not in the graph."""
     return all(
         one._requires_grad is needs
         and one._array.dtype == dtype
         and one._array.shape == shape
-        and (_hooks(one) == hooks if hooks else not one._hooks)
-        for one, needs, dtype, shape, hooks in leaves
+        and (has or not one._hooks)
+        for one, needs, dtype, shape, has in leaves
     )
+
+
+def hooks_fit(tensor: Tensor, hooks: tuple[Any, ...]) -> bool:
+    """Whether a Tensor has the hooks that it had."""
+    return _hooks(tensor) == hooks
 
 
 def _hooks(tensor: Tensor) -> tuple[Any, ...]:

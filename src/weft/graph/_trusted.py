@@ -67,11 +67,14 @@ _NUMPY_TYPES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
 intp uintp generic number integer signedinteger unsignedinteger inexact floating complexfloating ndarray dtype"""
 
 # Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
-_NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec)
+_KINDS: dict[str, Any] = {
+    f"numpy.{kind.__name__}": kind for kind in (np.memmap, np.matrix, np.recarray, np.ma.MaskedArray)
+}
+_NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec, *_KINDS.values())
 
 _CONTAINERS = (OrderedDict, deque, defaultdict, Counter, ChainMap, UserDict, UserList, MappingProxyType)
 
-_NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format)
+_NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format, *_KINDS.values())
 
 # What a program does to an array by assigning to an attribute. Not `dtype`: objects made of numbers lead anywhere.
 _SET = frozenset({"shape", "real", "imag", "flat"})
@@ -156,12 +159,14 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     named |= {f"weft.errors.{name}": value for name, value in vars(errors).items() if _is_exception(value)}
     # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
     named |= {f"weft.control.{function.__name__}": function for function in _CONTROL}
+    named |= _KINDS
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec}
     named |= {f"{kind.__module__}.{kind.__name__}": kind for kind in _CONTAINERS}
     named["weft.pytree.from_parts"] = pytree.from_parts
     named |= _of_programs()
     autograd = importlib.import_module("weft.autograd")  # by name: its room stands beside this one
-    named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter}
+    view = importlib.import_module("weft.autograd._view").View
+    named |= {"weft.Tensor": autograd.Tensor, "weft.Parameter": autograd.Parameter, "weft.View": view}
     names_of: dict[Any, str] = {}
     for name, value in named.items():
         names_of.setdefault(value, name)
@@ -175,6 +180,7 @@ def _of_programs() -> dict[str, Any]:
     for ufunc in _ufuncs():
         named |= {f"numpy.{ufunc}.{method}": getattr(getattr(np, ufunc), method) for method in _OF_UFUNCS}
     named["numpy.random.default_rng"], named["numpy.random.RandomState"] = np.random.default_rng, np.random.RandomState
+    named["numpy.random.Generator"] = np.random.Generator
     named["weft.control.sliced"] = sliced
     step = importlib.import_module("weft._step")  # by name: tensors stand beside this room
     named |= {f"weft.step.{name}": getattr(step, name) for name in _STEPS.split()}
