@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import functools
 import json
 import math
 import zlib
@@ -521,6 +522,89 @@ def test_what_is_no_data_is_refused_at_its_line(tmp_path: Path) -> None:
     compiled(np.ones(1))
     with pytest.raises(FileError, match=r"names.*dtype <U1 cannot be saved(.|\n)*names\[0\]"):
         compiled.save(tmp_path / "f.weft")
+
+
+VALUES = [
+    (lambda x, s: x[s], slice(0, 2), slice(0, 3)),
+    (lambda x, s: x * sum(s), range(3), range(4)),
+    (lambda x, s: x.astype(s), np.dtype(">f4"), np.dtype("f4")),
+    (lambda x, s: x * len(s), {1, 2}, {1, 3}),
+    (lambda x, s: x * len(s), "two", "to"),
+    (lambda x, s: x[s], ..., None),
+    (lambda x, s: x * s.imag, 2j, 2.0),
+    (lambda x, s: x + len(s), np.array(["a"]), ["a"]),
+    (lambda x, s: x + s.normal() * 0, np.random.default_rng(0), np.random.RandomState(0)),
+    (lambda x, s: x + s.sum(), weft.tensor([1.0, 2.0], requires_grad=True)[1:], weft.tensor([2.0])),
+]
+
+
+@pytest.mark.parametrize(("function", "value", "other"), VALUES)
+def test_arguments_that_count_by_value_or_class(function: Any, value: Any, other: Any, tmp_path: Path) -> None:
+    compiled, x = weft.compile(function), np.arange(3.0)
+    expected = compiled(x, value)
+    loaded = back(compiled, tmp_path)
+    same(loaded(x, value if isinstance(value, weft.Tensor) else copy.deepcopy(value)), expected)
+    with pytest.raises(NotCovered):
+        loaded(x, other)
+
+
+def test_arguments_that_are_bound(tmp_path: Path) -> None:
+    x = np.arange(3.0)
+
+    class Scaled:
+        def __init__(self) -> None:
+            self.weights = np.ones(3)
+
+        def run(self, x, by=2):
+            return x * self.weights * by
+
+        def __call__(self, x):
+            return x - self.weights
+
+    def plain(a, b, c=1, *, d=0):
+        return a * b + c - d
+
+    for function in (
+        weft.compile(Scaled().run),
+        weft.compile(Scaled()),
+        weft.compile(functools.partial(plain, np.ones(3) * 2)),
+        weft.compile(functools.partial(plain, np.ones(3), c=5, d=np.ones(3))),
+        weft.compile(functools.partial(Scaled().run, by=3)),
+    ):
+        expected = function(x)
+        same(back(function, tmp_path)(x), expected)
+
+
+def test_hooks_of_parameters_are_part_of_a_step(tmp_path: Path) -> None:
+    step = step_of(lambda p: optim.SGD(p, lr=0.1))
+    losses(step, 1, 0)
+    loaded = back(step, tmp_path)
+    for one in loaded.state.values():
+        if isinstance(one, nn.Parameter):
+            one.register_hook(lambda g: g * 0)
+    with pytest.raises(NotCovered, match="the same parameters require gradients"):
+        losses(loaded, 1, 0)
+    p = nn.Parameter(np.ones(3))
+    p.register_hook(lambda g: g * 0.5)
+
+    @weft.compile
+    def hooked(x):
+        p.grad = None
+        (p * x).sum().backward()
+        return p.grad * 1
+
+    expected = hooked(np.ones(3))
+    same(back(hooked, tmp_path)(np.ones(3)), expected)
+
+
+def test_an_edited_graph_of_a_loaded_function_is_what_runs(tmp_path: Path) -> None:
+    compiled = weft.compile(lambda x: x * 2)
+    compiled(np.ones(2))
+    loaded = back(compiled, tmp_path)
+    (node,) = loaded.graph.find_nodes(op="call_function")
+    node.args = (node.args[0], 5)
+    same(loaded(np.ones(2)), np.ones(2) * 5)
+    same(back(loaded, tmp_path)(np.ones(2)), np.ones(2) * 5)
 
 
 def test_a_tensor_that_was_computed_outside_is_refused(tmp_path: Path) -> None:
