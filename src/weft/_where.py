@@ -96,11 +96,17 @@ def _is_others(frame: FrameType, own: str | None) -> bool:
     return is_internal(frame) or is_library(frame.f_code.co_filename, own)
 
 
-def user_location(own: str | None = None) -> Location | None:
-    """The innermost line of user code now running; what was installed, NumPy say, is not the user's."""
+def user_frame(own: str | None = None) -> FrameType | None:
+    """The innermost frame of user code now running; what was installed, NumPy say, is not the user's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_others(frame, own):
         frame = frame.f_back
+    return frame
+
+
+def user_location(own: str | None = None) -> Location | None:
+    """The innermost line of user code now running."""
+    frame = user_frame(own)
     return None if frame is None else locate((frame.f_code, frame.f_lasti, None))
 
 

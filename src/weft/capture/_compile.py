@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from weft import pytree
 from weft._collector import paused_collector
+from weft._frames import hide_frames
 from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._arguments import call_signature, large_data
@@ -66,7 +67,8 @@ class Runner:
         self, graph: Graph, arrays: bool, off_tape: bool, taped: Any, module: GraphModule | None = None
     ) -> None:
         self.arrays, self.off_tape, self.taped = arrays, off_tape, taped
-        self.module = GraphModule(dict(graph.constants), graph) if module is None else module
+        made = GraphModule(dict(graph.constants), graph) if module is None else module
+        self.module = made._told_in_user_lines()
         if arrays:
             ask_nobody(type(self.module).forward)
         self.run = type(self.module).forward.__get__(self.module)
@@ -216,7 +218,11 @@ class CompiledFunction:
             or (self._by_class and original_function(self.__weft_original__)[0] is not plain)
         ):
             self._resolve()
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:

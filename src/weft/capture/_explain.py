@@ -20,6 +20,7 @@ from types import CodeType
 from typing import Any
 
 from weft import _where
+from weft._frames import without_frames
 from weft._module import Module
 from weft.capture._captured import original_function
 from weft.capture._compile import CompiledFunction, Entry, capture_call
@@ -61,6 +62,7 @@ class Explanation:
         return "\n\n".join(parts if self.stopped is None else [*parts, self.stopped])
 
 
+@without_frames
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
     """Capture a call as `weft.compile` does, without running it, and tell what was captured or what stands against it.
 

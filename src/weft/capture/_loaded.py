@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from weft._frames import hide_frames
 from weft._step import Holder
 from weft._tracing import current_recorder
 from weft.capture._checks import MISS, Checks
@@ -70,7 +71,13 @@ class LoadedFunction(CompiledFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = current_recorder.get()
-        return self._call(*args, **kwargs) if recorder is None else call_inside(self, recorder, args, kwargs)
+        if recorder is not None:
+            return call_inside(self, recorder, args, kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return call_inside(self, recorder, args, kwargs)

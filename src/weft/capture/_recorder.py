@@ -32,6 +32,7 @@ from weft.capture._steps import Training
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.capture._views import VIEWS, arrays_in
+from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._arguments import container, in_structure
 from weft.ops import Op, Spec
@@ -310,8 +311,11 @@ class Recorder(Running, Memory, Refusals):
     def inferred(self, op: Op, rules: Any) -> Any:
         """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
         assumed, guessed = self.sizes.assumed, len(self.sizes.assumed)
-        with unknown_sizes(self.sizes):
-            type_ = _described(op.infer(*rules))
+        try:
+            with unknown_sizes(self.sizes):
+                type_ = _described(op.infer(*rules))
+        except (ShapeError, DtypeError, IndexingError) as error:
+            raise self.in_numbers(error, op, rules) from None
         if len(assumed) == guessed:
             return type_
         # That two sizes are the same is no guess: the op itself fails where they are not.

@@ -11,8 +11,10 @@ from weft import _where
 from weft.capture._convert import is_converted
 from weft.capture._convert_build import HOOKS
 from weft.capture._opaque import Member, Opaque
-from weft.capture._values import Scalar, Traced, Undefined
-from weft.errors import CaptureError
+from weft.capture._values import Array, Scalar, Traced, Undefined
+from weft.errors import CaptureError, DtypeError, IndexingError, ShapeError, WeftError
+from weft.ops import Spec
+from weft.ops._dim import Dim, hint_of
 
 WRAP = "call it in a function of yours that is marked with weft.wrap, which then runs as Python"
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -34,6 +36,22 @@ class Refusals:
         if self.refused is None:
             self.refused = made
         raise made
+
+    def in_numbers(self: Any, error: WeftError, op: Any, rules: Any) -> WeftError:
+        """An error of a shape rule in the sizes of this call, with the user's line and what its variables hold."""
+        try:
+            op.infer(*_known_sizes(rules))
+        except (ShapeError, DtypeError, IndexingError) as clearer:
+            error = clearer
+        except Exception:  # sizes that this call does not know
+            pass
+        frame = _where.user_frame(self.package)
+        held = {} if frame is None else {id(v.spec): k for k, v in frame.f_locals.items() if isinstance(v, Array)}
+        told = [f"{held[id(s)]}: {s.dtype}{tuple(_known_sizes(list(s.shape)))}" for s in rules if id(s) in held]
+        where = _where.user_line(self.package)
+        if where is not None and told:
+            where += f"\n    {', '.join(dict.fromkeys(told))}"
+        return type(error)(error.message, where=where, help=error.help)
 
     @property
     def package(self: Any) -> str | None:
@@ -123,3 +141,17 @@ class Refusals:
                 f"cannot access local variable '{value.name}' where it is not associated with a value"
             )
         return self.refuse(value.why, help=f"assign {value.name} before, or on every path")
+
+
+def _known_sizes(value: Any) -> Any:
+    """What a shape rule is given, with the sizes of the call in place of open ones, as far as it knows them."""
+    if isinstance(value, Spec):
+        return Spec([_known_sizes(size) for size in value.shape], value.dtype)
+    if isinstance(value, Dim):
+        known = hint_of(value)
+        return value if known is None else known
+    if isinstance(value, slice):
+        return slice(*(_known_sizes(part) for part in (value.start, value.stop, value.step)))
+    if type(value) in (tuple, list):
+        return type(value)([_known_sizes(part) for part in value])
+    return value

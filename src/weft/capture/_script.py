@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from weft._collector import paused_collector
+from weft._frames import without_frames
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._arguments import passes_on
@@ -77,6 +78,7 @@ class ScriptRecorder(Recorder):
         return self.numpy.untyped(function, args, kwargs)
 
 
+@without_frames
 def script(function: Callable[..., Any] | Module) -> GraphModule:
     """Capture a function from its source: `if`, `while` and `for` become nodes with both branches and bodies.
 

@@ -19,12 +19,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from weft._frames import without_frames
 from weft._module import Module
 from weft.capture._captured import Captured, capture
 from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
 
 
+@without_frames
 def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Capture what a function does with arguments of these shapes and dtypes; nothing is computed.
 

@@ -27,6 +27,7 @@ import numpy as np
 
 from weft import _where
 from weft._collector import paused_collector
+from weft._frames import without_frames
 from weft._module import Module
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
@@ -271,6 +272,7 @@ class Tracer(TracerBase):
         return self._arrays
 
 
+@without_frames
 def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """Record a module or function as a GraphModule, without inputs.
 

@@ -16,6 +16,7 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
+from weft._frames import hide_frames, tell_user_lines
 from weft._module import Module, is_parameter
 from weft.errors import GraphError
 from weft.graph._code import PythonCode
@@ -108,15 +109,24 @@ class GraphModule(Module):
         linecache.cache[filename] = (len(generated.src), None, generated.src.splitlines(keepends=True), filename)
         function: FunctionType = scope["forward"]
         function.__qualname__ = f"{type(self).__name__}.forward"
+        if self.__dict__.get("_in_user_lines"):
+            tell_user_lines(function, {line: node._position for line, node in generated.lines.items()})
         type(self).forward = function  # type: ignore[method-assign]  # each GraphModule has a class of its own
         self.__dict__["_generated"] = generated
         return generated
+
+    def _told_in_user_lines(self) -> GraphModule:
+        """Let the code raise and warn as the captured program would, in its lines; gives the module itself."""
+        self.__dict__["_in_user_lines"] = True
+        self._graph_edited()
+        return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
             self._explain(error)
+            hide_frames(error)
             raise
 
     def _explain(self, error: Exception) -> None:
@@ -236,7 +246,7 @@ class GraphModule(Module):
         return f"{super().__repr__()}\n\n{self.code}"
 
 
-_GENERATED = frozenset({"_graph", "_generated", "_filename"})
+_GENERATED = frozenset({"_graph", "_generated", "_filename", "_in_user_lines"})
 _OWN_STATE = _GENERATED | {"meta"}
 
 

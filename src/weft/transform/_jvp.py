@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from weft import _where, pytree
+from weft._frames import without_frames
 from weft._tracing import current_recorder
 from weft.capture._recorder import Recorder
 from weft.errors import NotDifferentiable
@@ -29,6 +30,7 @@ from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed, made_once
 
 
+@without_frames
 def jvp(function: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """The value of a function at `primals`, a tuple of arguments, and its derivative along `tangents`, one for each.
 
@@ -47,6 +49,7 @@ def jvp(function: Any, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     return made(tuple(primals), tuple(tangents))
 
 
+@without_frames
 def hvp(function: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The Hessian of a function of one number at `primals` times a direction: the derivative of its gradient.
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._frames import without_frames
 from weft._module import Module, is_parameter
 from weft.autograd import Tensor
 from weft.capture._captured import capture
@@ -129,6 +130,7 @@ class JointGraph:
         )
 
 
+@without_frames
 def joint_graph(function: Callable[..., Any], *args: Any, **kwargs: Any) -> JointGraph:
     """Capture what a function and its gradient do with arguments of these shapes and dtypes; nothing is computed.
 

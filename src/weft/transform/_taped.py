@@ -246,7 +246,7 @@ def _module(graph: Graph, arrays: bool = True) -> GraphModule:
 
 
 def _runs(graph: Graph, arrays: bool) -> GraphModule:
-    module = GraphModule(dict(graph.constants), graph)
+    module = GraphModule(dict(graph.constants), graph)._told_in_user_lines()
     if arrays:
         ask_nobody(type(module).forward)
     return module

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._frames import hide_frames
 from weft._tracing import current_recorder
 from weft.capture._arguments import call_signature
 from weft.capture._compile import CompiledFunction
@@ -47,7 +48,13 @@ class Transformed(CompiledFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = current_recorder.get()
-        return self._call(*args, **kwargs) if recorder is None else self._record(recorder, self._function, args, kwargs)
+        if recorder is not None:
+            return self._record(recorder, self._function, args, kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def _symbolic(self, args: Any, kwargs: Any) -> Any:
         raise CaptureError(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._frames import without_frames
 from weft._step import to_array, to_tensor
 from weft._tracing import current_recorder
 from weft.autograd import Tensor
@@ -32,6 +33,7 @@ from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed, made_once
 
 
+@without_frames
 def vjp(function: Any, *args: Any, has_aux: bool = False) -> Any:
     """The value of a function, and a function from a gradient of the value to the gradients of all arguments.
 
@@ -46,6 +48,7 @@ def vjp(function: Any, *args: Any, has_aux: bool = False) -> Any:
     return _cut_call("vjp", function, args, has_aux, _reverse)
 
 
+@without_frames
 def linearize(function: Any, *args: Any, has_aux: bool = False) -> Any:
     """The value of a function, and a function from tangents of the arguments to the tangent of the value.
 
@@ -206,7 +209,7 @@ class _Outside(Transformed):
         ]
         PassManager(restore=False).run(halves.backward)
         call_numpy(halves.backward, not recorder.tensors)
-        module = GraphModule(dict(halves.backward.constants), halves.backward)
+        module = GraphModule(dict(halves.backward.constants), halves.backward)._told_in_user_lines()
         if not recorder.tensors:
             ask_nobody(type(module).forward)
         self._later.append((module, call))

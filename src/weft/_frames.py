@@ -1,0 +1,197 @@
+"""Tracebacks and warnings in the lines of the user's program.
+
+Code that was generated from a captured program carries the lines of that program: a warning from it names them. Where
+it raises, its frame is replaced by those of the captured functions that were running, and weft's own frames are left
+out. With `WEFT_DEBUG=1` in the environment tracebacks stay as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, TracebackType
+from typing import Any, NamedTuple, TypeVar, cast
+
+from weft import _where
+
+_LINES = "__weft_lines__"  # the global of generated code that tells its lines
+
+
+class _Place(NamedTuple):
+    """Where in a file something stands; columns count bytes from 0, None where Python kept none."""
+
+    file: str
+    function: str
+    line: int
+    end_line: int | None
+    column: int | None
+    end_column: int | None
+
+
+class UserLines:
+    """The user's lines behind each instruction of a generated function."""
+
+    def __init__(self, code: CodeType, positions: dict[int, Any]) -> None:
+        """Take the generated code, and for its lines the positions that they were captured at."""
+        self.positions: list[Any] = []  # for each unit of the code, two bytes long
+        last = None
+        for line, *_ in code.co_positions():
+            last = positions.get(line, last) if line is not None else last
+            self.positions.append(last)
+
+    def code(self, code: CodeType) -> CodeType:
+        """The generated code with the user's lines for its own; lines of other files are those that called them."""
+        outer = next((_stack(each)[0] for each in self.positions if each is not None), None)
+        if outer is None:
+            return code
+        known: dict[int, _Place] = {}
+        start = outer._replace(line=code.co_firstlineno)
+        places = []
+        for each in self.positions:
+            if id(each) not in known:
+                inside = [] if each is None else [p for p in _stack(each) if p.file == outer.file]
+                known[id(each)] = inside[-1] if inside else outer
+            places.append(known[id(each)])
+        return code.replace(
+            co_filename=outer.file, co_firstlineno=start.line, co_linetable=_line_table(start.line, places)
+        )
+
+    def stack(self, offset: int) -> list[_Place]:
+        """The places that an instruction was captured at, the outermost call first."""
+        position = self.positions[offset // 2]
+        return [] if position is None else _stack(position)
+
+
+def tell_user_lines(function: FunctionType, positions: dict[int, Any]) -> None:
+    """Let a generated function warn and raise in the user's lines: `positions` are those that its lines came from."""
+    lines = UserLines(function.__code__, positions)
+    function.__globals__[_LINES] = lines
+    function.__code__ = lines.code(function.__code__)
+
+
+def hide_frames(error: BaseException) -> None:
+    """Take weft's own frames out of the tracebacks of an error and of those behind it.
+
+    To be called in an `except` that ends with a bare `raise`, which adds no frame.
+    """
+    if os.environ.get("WEFT_DEBUG", "0") not in ("", "0"):
+        return
+    seen: dict[int, BaseException] = {}
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        here = waiting.pop()
+        if here is not None and id(here) not in seen:
+            seen[id(here)] = here
+            here.__traceback__ = _shown(here.__traceback__)
+            waiting += [here.__cause__, here.__context__]
+    for here in seen.values():
+        if here.__cause__ is not None and here.__cause__.__traceback__ is None:
+            here.__cause__ = None
+        if here.__context__ is not None and here.__context__.__traceback__ is None:
+            here.__context__ = None
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def without_frames(function: F) -> F:
+    """Decorate a function of weft's whose errors show the frames of the user's program alone."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return cast(F, call)
+
+
+def _shown(trace: TracebackType | None) -> TracebackType | None:
+    kept: list[tuple[Any, int, int]] = []
+    while trace is not None:
+        lines = trace.tb_frame.f_globals.get(_LINES)
+        places = [] if lines is None else lines.stack(trace.tb_lasti)
+        if places:
+            kept += map(_frame_at, places)
+        elif not _where.is_internal(trace.tb_frame):
+            kept.append((trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
+        trace = trace.tb_next
+    made = None
+    for frame, offset, line in reversed(kept):
+        made = TracebackType(made, frame, offset, line)
+    return made
+
+
+def _frame_at(place: _Place) -> tuple[Any, int, int]:
+    """A frame that stands at a place, with the offset and line that a traceback has of it."""
+    code = compile("raise error", place.file, "exec")
+    units = len(code.co_code) // 2
+    code = code.replace(
+        co_name=place.function,
+        co_qualname=place.function,
+        co_firstlineno=place.line,
+        co_linetable=_line_table(place.line, [place] * units),
+    )
+    try:
+        exec(code, {"error": RuntimeError(), "__name__": "__main__"})
+    except RuntimeError as error:
+        inner = error.__traceback__.tb_next  # type: ignore[union-attr]  # it was raised one frame down
+        return inner.tb_frame, inner.tb_lasti, place.line  # type: ignore[union-attr]
+    raise AssertionError("the code raises")
+
+
+def _stack(position: Any) -> list[_Place]:
+    """The places of a position, the outermost call first."""
+    found = []
+    while position is not None:
+        code, offset, position = position
+        if isinstance(code, _where.Location):
+            end = code.line if code.end_line is None else code.end_line
+            found.append(_Place(code.file, code.function, code.line, end, None, None))
+            continue
+        line, end_line, column, end_column = _where._positions(code)[offset // 2]
+        line = code.co_firstlineno if line is None else line
+        found.append(_Place(code.co_filename, code.co_name, line, end_line, column, end_column))
+    return found[::-1]
+
+
+# Python's table of lines: https://github.com/python/cpython/blob/3.11/Objects/locations.md
+
+
+def _line_table(first: int, places: Iterable[_Place]) -> bytes:
+    """The table that gives each unit of code its place."""
+    made = bytearray()
+    runs: list[list[Any]] = []
+    for place in places:
+        if runs and runs[-1][0] == place:
+            runs[-1][1] += 1
+        else:
+            runs.append([place, 1])
+    line = first
+    for place, count in runs:
+        while count:
+            units = min(count, 8)
+            count -= units
+            full = None not in (place.end_line, place.column, place.end_column)
+            made.append(0x80 | (14 if full else 13) << 3 | units - 1)
+            delta = place.line - line
+            made += _varint(delta << 1 if delta >= 0 else -delta << 1 | 1)
+            if full:
+                made += _varint(place.end_line - place.line) + _varint(place.column + 1) + _varint(place.end_column + 1)
+            line = place.line
+    return bytes(made)
+
+
+def _varint(value: int) -> bytes:
+    made = bytearray()
+    while value >= 64:
+        made.append(64 | value & 63)
+        value >>= 6
+    made.append(value)
+    return bytes(made)
+
+
+__all__ = ["UserLines", "hide_frames", "tell_user_lines", "without_frames"]
