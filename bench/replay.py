@@ -347,6 +347,8 @@ def main() -> int:
     if given.summary:
         print(summary(given.summary))
         return 0
+    if given.package is None:
+        parser.error("name a package, or a record with --summary")
     import pytest
 
     given.out.unlink(missing_ok=True)
