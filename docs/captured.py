@@ -26,38 +26,47 @@ SHOWN = {
     "Calls": "ode_physics.integrals",
 }
 NAMED = 4  # programs that a table names for a feature; the rest are counted
-TABLE = "| | compile | script | trace | programs |\n|---|---|---|---|---|\n"
+TABLE = "| | compile | script | trace | for example |\n|---|---|---|---|---|\n"
 
 INTRODUCTION = """\
 # What can be captured
 
-{compile} whole NumPy programs stand in [tests/programs](../tests/programs). The tests run each as plain Python and
-through `weft.compile`, {script} of them through `weft.script`, and {trace} through `weft.trace`. Results, dtypes,
-arrays changed in place, printed text and exceptions must be the same. `trace` takes one path, so it is tried on
-programs in which no traced value decides the path; `script` on those that need to know nothing of their arguments.
-
-The tables say what these programs contain, how many of them, through which front end, and which are the shortest.
-Further down stands [what is refused, and what to write instead](#what-is-refused-and-what-to-write-instead).
-
-This page is made from the tests by `docs/captured.py`; [capture.md](capture.md) is the guide.
+This page lists [what is refused, and what to write instead](#what-is-refused-and-what-to-write-instead), then
+[what programs may contain](#what-programs-may-contain). [capture.md](capture.md) is the guide.
 
 ```python
 import math
 
 import numpy as np
 ```
-"""
 
-REFUSALS = """
 ## What is refused, and what to write instead
 
-What cannot be captured raises `weft.errors.CaptureError` when the program is captured: one error, with the line, the
+A program that cannot be captured raises `weft.errors.CaptureError` when it is captured: one error, with the line, the
 reason, and what to write instead. Nothing was changed then. `weft.explain(f, *args)` lists all such places of a program
-at once. What must stay as it is goes into a function of its own, marked with `weft.wrap`: it becomes a node that runs
-as Python.
+at once. Code that must stay as it is goes into a function of its own, marked with `weft.wrap`: a call of it becomes a
+node that runs as Python.
 
-Each program below is a test: the error is the one shown, with lines counted from `def`, and the program that follows
-*instead* is captured and gives what the first one gives.
+Each program below is a test: the error is the one shown, with lines counted from `def`. The program that follows
+*Instead* is captured and gives what the first one gives.
+"""
+
+CONTENTS = """
+## What programs may contain
+
+A yes says that the tests hold programs with the feature that go through that front end. `trace` takes one path, so it
+is tried on programs in which no traced value decides the path; `script` on those that need to know nothing of their
+arguments.
+"""
+
+TESTED = """
+## How this is tested
+
+{compile} whole NumPy programs stand in [tests/programs](../tests/programs). The tests run each as plain Python and
+through `weft.compile`, {script} of them through `weft.script`, and {trace} through `weft.trace`. Results, dtypes,
+arrays changed in place, printed text and exceptions must be the same.
+
+This page is made from those tests by `docs/captured.py`.
 """
 
 
@@ -68,18 +77,17 @@ def page() -> str:
 
     every = programs()
     known = {program.name: program for program in every}
-    parts = [INTRODUCTION.format(**_counts(every))]
+    parts = [INTRODUCTION, *_refusals(), CONTENTS]
     for heading, features in FEATURES.items():
-        parts.append(f"\n## {heading}\n\n{TABLE}")
+        parts.append(f"\n### {heading}\n\n{TABLE}")
         for name, text in features.items():
             having = [program for program in every if name in program.features]
-            cells = [_feature(name, text), *map(str, _counts(having).values()), _programs(having)]
+            ways = ["yes" if count else "" for count in _counts(having).values()]
+            cells = [_feature(name, text), *ways, _programs(having)]
             parts.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n")
         shown = known[SHOWN[heading]]
         parts.append(f"\n`{shown.name}`:\n\n```python\n{_source(shown.function)}```\n")
-    parts.append(REFUSALS)
-    parts += _refusals()
-    return "".join(parts)
+    return "".join([*parts, TESTED.format(**_counts(every))])
 
 
 def _counts(programs: Sequence[Any]) -> dict[str, int]:

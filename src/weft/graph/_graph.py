@@ -357,7 +357,7 @@ class Graph:
         return str(import_module("weft.view").to_dot(self))
 
     def to_svg(self) -> str:
-        """The graph as an SVG picture; needs `pip install weft[view]`."""
+        """The graph as an SVG picture; needs `pip install pyweft[view]`."""
         return str(import_module("weft.view").to_svg(self))
 
     def _repr_svg_(self) -> str | None:
