@@ -13,6 +13,7 @@ FOLDER = Path(__file__).with_name("pictures")
 
 
 def energy(feedback: Any, signal: Any) -> Any:
+    """The program of the README's first block."""
     out = signal.copy()
     for i in range(1, len(out)):
         out[i] += feedback * out[i - 1]
