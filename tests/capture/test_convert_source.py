@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import weft
 from weft.capture._convert import convert
 from weft.capture._convert_compile import enclosing_class, mangled
 from weft.capture._plain import PlainHooks
@@ -182,3 +183,16 @@ def test_lambdas_on_one_line_that_call_functions_of_modules() -> None:
     pair = [lambda x: math.sin(x) * x, lambda x: math.cos(x) * x]; nested = lambda x: (lambda y: math.exp(y) * x)(x)  # noqa: E702, E731  # fmt: skip
     for function in (*pair, nested):
         assert plain(function)(0.5) == function(0.5)
+
+
+def test_the_prompt_of_python_keeps_no_source() -> None:
+    space: dict[str, Any] = {}
+    exec(compile("def f(x):\n    return x * 2\n", "<stdin>", "exec"), space)
+    for ask in (
+        lambda: weft.compile(space["f"])(1.0),
+        lambda: weft.script(space["f"]),
+        lambda: weft.grad(space["f"])(1.0),
+    ):
+        with pytest.raises(CaptureError, match="f cannot be captured: Python's prompt keeps no source before") as found:
+            ask()
+        assert "IPython" in str(found.value)

@@ -79,3 +79,22 @@ def test_explain_tells_what_hinders_a_derivative() -> None:
     (problem,) = weft.explain(weft.grad(appended), X).problems
     assert problem.text.startswith("items.append(x[i] ** 2)")
     assert "is captured" in str(weft.explain(weft.grad(lambda x: (x**2).sum()), X))
+
+
+def test_objects_and_numbers_where_arrays_are_wanted() -> None:
+    class Spring:
+        def __init__(self) -> None:
+            self.k = np.ones(3)
+
+    with pytest.raises(NotDifferentiable, match=r"an object of class Spring has no derivative") as found:
+        weft.grad(lambda spring: (spring.k**2).sum())(Spring())
+    assert "dataclass" in str(found.value)
+    assert "weft.pytree.register" in str(found.value)
+    with pytest.raises(NotDifferentiable, match="of type int has no derivative") as found:
+        weft.grad(lambda n: n * 2)(3)
+    assert "register" not in str(found.value)
+    with pytest.raises(CaptureError, match="vmap: an argument is one float, which has no axis") as refused:
+        weft.vmap(lambda x: x * 2)(3.0)
+    assert "give an array of examples" in str(refused.value)
+    with pytest.raises(CaptureError, match="vmap: an argument is an array of no dimensions"):
+        weft.vmap(lambda x: x * 2)(np.array(3.0))

@@ -22,6 +22,7 @@ _DEFINES = re.compile(r"(async\s+)?def\b|@")
 _HELP = (
     "define it in a file, a notebook cell or a prompt that keeps its source, or mark it with weft.wrap to call it whole"
 )
+_PROMPT = "put it into a file, or type it into IPython, a notebook or the prompt of Python 3.13"
 
 
 def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
@@ -30,6 +31,8 @@ def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines or len(lines) < code.co_firstlineno:
+        if code.co_filename == "<stdin>":
+            raise _missing(code, "Python's prompt keeps no source before Python 3.13", _PROMPT)
         raise _missing(code, "its source is not available")
     node: FunctionNode | None
     node = _lambda(code, lines) if code.co_name == "<lambda>" else _definition(code, lines)
@@ -41,9 +44,9 @@ def find(function: FunctionType) -> tuple[FunctionNode, Sequence[str]]:
     return node, lines
 
 
-def _missing(code: CodeType, why: str) -> CaptureError:
+def _missing(code: CodeType, why: str, help: str = _HELP) -> CaptureError:
     where = f"{code.co_filename}:{code.co_firstlineno}"
-    return CaptureError(f"{code.co_qualname} cannot be captured: {why}", where=where, help=_HELP)
+    return CaptureError(f"{code.co_qualname} cannot be captured: {why}", where=where, help=help)
 
 
 def _definition(code: CodeType, lines: Sequence[str]) -> FunctionNode | None:

@@ -88,17 +88,31 @@ def must_vary(section: Section, numbers: Sequence[int]) -> list[Node]:
             raise NotDifferentiable(
                 f"an argument that is {shown} has no derivative: it does not vary continuously",
                 where=_where.user_line(),
-                help="give floating point numbers, or name other arguments in argnums",
+                help=_REGISTER if place is None and _is_object(leaf) else _FLOATS,
             )
         assert place is not None
         found.append(place)
     return found
 
 
+_FLOATS = "give floating point numbers, or name other arguments in argnums"
+_REGISTER = (
+    "make its class a dataclass or a Module, or name its parts with weft.pytree.register; they are differentiated then."
+    " Or name other arguments in argnums"
+)
+
+
+def _is_object(leaf: Any) -> bool:
+    """Whether a leaf is an object of a class of the program's own, which may hold what varies."""
+    return hasattr(leaf, "__dict__") and not isinstance(leaf, (Scalar, type)) and not callable(leaf)
+
+
 def _spoken(leaf: Any) -> str:
     if isinstance(leaf, Scalar):
         return f"of type {leaf.kind.__name__ if isinstance(leaf.kind, type) else leaf.kind}"
-    return repr(leaf)
+    if leaf is None or isinstance(leaf, (str, bytes, bool)):
+        return repr(leaf)
+    return f"an object of class {type(leaf).__name__}"
 
 
 def active_from(section: Section, places: Sequence[Node]) -> dict[Node, Any]:

@@ -20,7 +20,7 @@ from weft.autograd import Tensor
 from weft.capture._memory import is_tensor
 from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
-from weft.capture._values import Array
+from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops._dim import Dim
 from weft.ops._op import TABLE
@@ -98,6 +98,13 @@ def _shape(leaf: Any) -> tuple[Any, ...]:
     return tuple(leaf.shape) if isinstance(leaf, (np.ndarray, Tensor)) else ()
 
 
+def _without_axes(leaf: Any) -> str:
+    if isinstance(leaf, (Array, np.ndarray, Tensor)):
+        return "an array of no dimensions"
+    kind = leaf.kind if isinstance(leaf, Scalar) else type(leaf)
+    return f"one {kind.__name__ if isinstance(kind, type) else kind}"
+
+
 def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
     """The axis of the examples, counted from the front; None for what all share."""
     if axis is None:
@@ -105,8 +112,8 @@ def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
     shape = _shape(leaf)
     if not shape:
         recorder.refuse(
-            f"vmap: axis {axis} of {leaf!r}, which has no axes",
-            help="write None in in_axes for what all examples share",
+            f"vmap: an argument is {_without_axes(leaf)}, which has no axis to take examples from",
+            help="give an array of examples, or write None in in_axes for what all examples share",
         )
     if not -len(shape) <= axis < len(shape):
         recorder.refuse(f"vmap: axis {axis} of an array of {len(shape)} dimensions")
