@@ -19,6 +19,7 @@ from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._memory import is_tensor
 from weft.capture._opaque import Opaque
+from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
@@ -101,6 +102,8 @@ def _shape(leaf: Any) -> tuple[Any, ...]:
 def _without_axes(leaf: Any) -> str:
     if isinstance(leaf, (Array, np.ndarray, Tensor)):
         return "an array of no dimensions"
+    if isinstance(leaf, Opaque):
+        return "no array of numbers"
     kind = leaf.kind if isinstance(leaf, Scalar) else type(leaf)
     return f"one {kind.__name__ if isinstance(kind, type) else kind}"
 
