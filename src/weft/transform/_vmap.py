@@ -19,7 +19,6 @@ from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._memory import is_tensor
 from weft.capture._opaque import Opaque
-from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
