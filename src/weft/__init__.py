@@ -14,6 +14,7 @@ from weft.capture import (
     PH,
     GraphAppendingTracer,
     Proxy,
+    ProxyableClassMeta,
     Tracer,
     Transformer,
     replace_pattern,
@@ -22,6 +23,7 @@ from weft.capture import (
     wrap,
 )
 from weft.graph import Graph, GraphModule, Interpreter, Node, Session, ShapeProp, load, map_arg
+from weft.graph._control import check as _assert
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
 from weft.graph._effects import has_side_effect
 from weft.ops import *

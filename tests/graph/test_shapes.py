@@ -47,7 +47,7 @@ def test_specs_and_arrays_agree_on_every_node() -> None:
     assert inferred["n"] == result["n"] == 2
     assert types(by_spec)["features_0"] == spec((2, 4, 6, 6), "float32")
     assert types(by_spec)["features_5"] == spec((2, 36), "float32")
-    assert types(by_spec)["output"] == {"p": spec((2, 5)), "top": spec(2), "n": None, "parts": (spec(2), spec((5, 2)))}
+    assert types(by_spec)["output"] == {"p": spec((2, 5)), "top": spec(2), "n": int, "parts": (spec(2), spec((5, 2)))}
 
 
 def test_modules_see_no_values_when_inferring() -> None:

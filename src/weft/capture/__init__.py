@@ -6,13 +6,14 @@ from weft.capture._replace import replace_pattern, replace_pattern_with_filters
 from weft.capture._tracer import Tracer, symbolic_trace
 from weft.capture._tracer_base import GraphAppendingTracer, TracerBase
 from weft.capture._transformer import Transformer
-from weft.capture._wrap import wrap
+from weft.capture._wrap import ProxyableClassMeta, wrap
 
 __all__ = [
     "PH",
     "Attribute",
     "GraphAppendingTracer",
     "Proxy",
+    "ProxyableClassMeta",
     "Tracer",
     "TracerBase",
     "Transformer",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from weft.capture._tracer import Tracer
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_EXAMPLES = {tuple: "concrete_args={'args': (PH, 3)}", dict: "concrete_args={'kwargs': {'scale': PH}}"}
 Arguments = list[tuple[inspect.Parameter, Any]]
 
 
@@ -48,7 +49,7 @@ def placeholders_for(
     constants: dict[int, Any] = {}
     flat = 0
     for parameter in parameters:
-        if parameter.name not in fixed:
+        if fixed.get(parameter.name, PH) is PH:
             arguments.append((parameter, _plain(tracer, parameter)))
             trees.append(LEAF)
             flat += 1
@@ -66,7 +67,8 @@ def placeholders_for(
         arguments.append((parameter, tree.unflatten(values)))
         trees.append(tree)
     if fixed:
-        tracer.graph.signature = Inputs(tuple(p.name for p in parameters), tuple(trees), constants)
+        names = (_stars(p) + p.name if tree != LEAF else p.name for p, tree in zip(parameters, trees, strict=True))
+        tracer.graph.signature = Inputs(tuple(names), tuple(trees), constants)
     return arguments, signature
 
 
@@ -154,9 +156,15 @@ def _by_name(concrete_args: Any, parameters: list[inspect.Parameter]) -> dict[st
             raise TraceError(
                 f"concrete_args names {name!r}, which is not a parameter", help=f"parameters: {', '.join(known)}"
             )
-        if known[name].kind in _VARIADIC:
+        wanted = dict if known[name].kind is inspect.Parameter.VAR_KEYWORD else tuple
+        if (
+            known[name].kind in _VARIADIC
+            and concrete_args[name] is not PH
+            and not isinstance(concrete_args[name], wanted)
+        ):
             raise TraceError(
-                f"concrete_args cannot fix {known[name]}", help="wrap the function in one with named parameters"
+                f"concrete_args fixes {_stars(known[name])}{name} to {concrete_args[name]!r}",
+                help=f"give a {wanted.__name__} with PH for what stays an input: {_EXAMPLES[wanted]}",
             )
     return dict(concrete_args)
 
@@ -166,8 +174,12 @@ def annotation_of(annotation: Any) -> Any:
     return None if annotation is inspect.Signature.empty or annotation is Any else annotation
 
 
+def _stars(parameter: inspect.Parameter) -> str:
+    return "*" * (1 + _VARIADIC.index(parameter.kind)) if parameter.kind in _VARIADIC else ""
+
+
 def _plain(tracer: Tracer, parameter: inspect.Parameter) -> Any:
-    stars = "*" * (1 + _VARIADIC.index(parameter.kind)) if parameter.kind in _VARIADIC else ""
+    stars = _stars(parameter)
     args = () if parameter.default is parameter.empty else (parameter.default,)
     annotation = None if stars else annotation_of(parameter.annotation)
     # Straight to the node: a default is kept as it is, where an argument would be taken apart.

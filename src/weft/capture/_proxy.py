@@ -182,7 +182,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """A parameter of which shape and size are plain numbers, so that a program may branch on them."""
+    """A parameter of which shape, size and dtype are plain values, so that a program may branch on them."""
 
     __slots__ = ("param",)
 
@@ -201,6 +201,21 @@ class ParameterProxy(Proxy):
     @property
     def size(self) -> int:
         return int(self.param.size)
+
+    @property
+    def dtype(self) -> Any:
+        return self.param.dtype
+
+    def dim(self) -> int:
+        return self.ndim
+
+    def numel(self) -> int:
+        return self.size
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        return len(self.param)
 
 
 def _binary(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:

@@ -20,7 +20,7 @@ from weft.capture._tracer import symbolic_trace
 from weft.errors import GraphError
 from weft.graph import Graph, GraphModule
 from weft.graph._match import InternalMatch, SubgraphMatcher
-from weft.graph._rewrite import Match, ReplacedPatterns, rewrite
+from weft.graph._rewrite import Match, ReplacedPatterns, places, rewrite
 from weft.graph._wildcards import Restriction
 
 Piece = Callable[..., Any] | Graph | GraphModule
@@ -37,6 +37,7 @@ def replace_pattern(
     ignore_literals: bool = False,
     commutative: bool = False,
     same_ops: bool = True,
+    bodies: bool = True,
 ) -> list[Match]:
     """Replace every occurrence of `pattern` by `replacement`; returns what was matched.
 
@@ -44,7 +45,8 @@ def replace_pattern(
     A parameter matches a node or a constant, and is the same wherever it stands. A match is replaced if no value inside
     it is used outside; of matches that overlap, the first is. `guards` are conditions on parameters by name, `where` is
     one on the whole match. With `commutative`, `x + y` matches in both orders for ops that allow it; with `same_ops`
-    the ways to spell an op are one. On an error the graph is as it was.
+    the ways to spell an op are one. Matches are looked for in the bodies of loops and branches too, unless `bodies` is
+    False or the replacement reads attributes or calls modules, which a body cannot. On an error the graph is as it was.
 
     >>> import weft
     >>> gm = weft.symbolic_trace(lambda x: (x * 1) + (x * 2))
@@ -66,6 +68,7 @@ def replace_pattern(
         guards=guards,
         commutative=commutative,
         same_ops=same_ops,
+        bodies=bodies and not _reads_module(replacement_graph),
     )
     return [Match(each.anchor, each.nodes_map) for each in replaced]
 
@@ -82,28 +85,29 @@ def replace_pattern_with_filters(
     where: Callable[[InternalMatch], bool] | None = None,
     commutative: bool = False,
     same_ops: bool = True,
+    bodies: bool = True,
 ) -> list[ReplacedPatterns]:
     """As `replace_pattern`, for the matches that every filter accepts; returns the new nodes too.
 
-    A filter is called with the match, the graph and the pattern's graph. `replacement_callback`, called the same way,
-    makes a replacement for each match; give it or `replacement`. `ignore_literals` lets a constant in the pattern match
-    any constant.
+    A filter is called with the match, the graph it was found in, and the pattern's graph. `replacement_callback`,
+    called the same way, makes a replacement for each match; give it or `replacement`. `ignore_literals` lets a constant
+    in the pattern match any constant.
     """
     if (replacement is None) == (replacement_callback is None):
         raise GraphError("replace_pattern_with_filters takes a replacement or a replacement_callback, not both")
-    original, pattern_graph = _target(gm), graph_of(pattern)
+    pattern_graph = graph_of(pattern)
     fixed = None if replacement is None else graph_of(replacement)
     filters = list(match_filters or ())
 
     def accepts(match: InternalMatch) -> bool:
-        fits = all(each(match, original, pattern_graph) for each in filters)
+        fits = all(each(match, match.graph, pattern_graph) for each in filters)
         return fits and (where is None or where(match))
 
     def replacement_for(match: InternalMatch) -> Graph:
         if fixed is not None:
             return fixed
         assert replacement_callback is not None
-        return graph_of(replacement_callback(match, original, pattern_graph))
+        return graph_of(replacement_callback(match, match.graph, pattern_graph))
 
     return _replace(
         gm,
@@ -114,16 +118,29 @@ def replace_pattern_with_filters(
         guards=guards,
         commutative=commutative,
         same_ops=same_ops,
+        bodies=bodies and (fixed is None or not _reads_module(fixed)),
     )
 
 
 def _replace(
-    gm: GraphModule | Graph, pattern: Piece, replacement_for: Callable[[InternalMatch], Graph], **options: Any
+    gm: GraphModule | Graph,
+    pattern: Piece,
+    replacement_for: Callable[[InternalMatch], Graph],
+    bodies: bool,
+    **options: Any,
 ) -> list[ReplacedPatterns]:
     graph = _target(gm)
     pattern_graph = graph_of(pattern)
-    matches = SubgraphMatcher(pattern_graph, **options).match(graph)
-    return rewrite(graph, pattern_graph, matches, replacement_for)
+    matcher = SubgraphMatcher(pattern_graph, **options)
+    found = [(one, match) for one in (places(graph) if bodies else [graph]) for match in matcher.match(one)]
+    replaced = rewrite(pattern_graph, found, replacement_for)
+    if replaced and isinstance(gm, GraphModule):
+        gm.delete_all_unused_submodules()
+    return replaced
+
+
+def _reads_module(graph: Graph) -> bool:
+    return any(node.op in ("get_attr", "call_module") for node in graph.nodes)
 
 
 def graph_of(piece: Any) -> Graph:

@@ -79,9 +79,12 @@ class Tracer(TracerBase):
         """Run `root` on proxies and return the graph of what it did.
 
         `concrete_args` fixes parameters to values by name, and gives structure to nested inputs: a pytree with `PH` at
-        the leaves that stay inputs.
+        the leaves that stay inputs, for `*args` a tuple and for `**kwargs` a dict. What was fixed in a GraphModule
+        stays fixed when that is traced again.
         """
         wrap_later_names()
+        if isinstance(root, GraphModule) and root.graph.signature is not None:
+            concrete_args = {**root.graph.signature.concrete(PH), **(concrete_args or {})}
         function = self._start(root)
         self.graph = Graph(tracer_cls=type(self))
         token = current_tracer.set(self)
@@ -198,7 +201,11 @@ class Tracer(TracerBase):
             path = type(m).__name__
         else:
             if self.is_leaf_module(m, path) and self._inner is None:  # bodies of control flow hold no modules
-                return self.create_proxy("call_module", path, args, kwargs)
+                outside, self._module_stack = self._module_stack, {**(self._module_stack or {}), path: type(m)}
+                try:
+                    return self.create_proxy("call_module", path, args, kwargs)
+                finally:
+                    self._module_stack = outside
         saved = self._boundary, self._outer, self._module_stack
         self._outer = self._position(sys._getframe(1))
         self._boundary = sys._getframe()

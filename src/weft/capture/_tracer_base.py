@@ -166,6 +166,9 @@ class TracerBase:
             return range(self.create_arg(a.start), self.create_arg(a.stop), self.create_arg(a.step))
         if isinstance(a, _KEPT):
             return a
+        own = getattr(type(a), "__fx_create_arg__", None)
+        if own is not None:
+            return own(a, self)
         if dataclasses.is_dataclass(a):
             return self._dataclass_arg(a)
         raise _no_argument(a)

@@ -19,8 +19,10 @@ from typing import Any
 from weft._module import Module
 from weft.capture._proxy import Proxy
 from weft.capture._tracer import Tracer
+from weft.errors import GraphError
 from weft.graph import Graph, GraphModule, Interpreter, Node
 from weft.graph._arguments import graphs_in, map_aggregate, map_copy
+from weft.graph._interpreter import RUNS_BODIES
 
 
 class _TransformerTracer(Tracer):
@@ -35,7 +37,10 @@ class _TransformerTracer(Tracer):
 
 
 class Transformer(Interpreter):
-    """Rewrites a GraphModule by running it; override a method of the interpreter to change what is written."""
+    """Rewrites a GraphModule by running it; override a method of the interpreter to change what is written.
+
+    The bodies of loops and branches are rewritten too, each once; a class with `bodies = False` copies them.
+    """
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
@@ -83,9 +88,34 @@ class Transformer(Interpreter):
         return self.tracer.create_proxy("call_method", target, args, kwargs)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Write a call of a function; the bodies of control flow are copied."""
-        own = map_copy(args, lambda node: node) if any(graphs_in(args)) else args
-        return self.tracer.create_proxy("call_function", target, own, kwargs)
+        """Write a call of a function, with bodies of its own where it runs any."""
+        if any(graphs_in(args)):
+            runs = self.bodies and getattr(target, RUNS_BODIES, False)
+            args = map_copy(args, lambda node: node, *([self._rewritten] if runs else []))
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    def _rewritten(self, body: Graph) -> Graph:
+        """A body as the methods of this class write it."""
+        outside = self.new_graph, self.tracer
+        made = self.new_graph = Graph(tracer_cls=body._tracer_cls)
+        self.tracer = _TransformerTracer(made, self.module)
+        try:
+            places = []
+            for node in body.find_nodes(op="placeholder"):
+                places.append(
+                    Proxy(made.create_node("placeholder", node.target, node.args, name=node.name), self.tracer)
+                )
+                _inherit(places[-1].node, node, same=True)
+            result = map_aggregate(self.run_body(body, places), lambda a: a.node if isinstance(a, Proxy) else a)
+        finally:
+            self.new_graph, self.tracer = outside
+        _inherit(made.output(result), body.output_node(), same=True)
+        if held := [node for node in made.nodes if node.op in ("get_attr", "call_module")]:
+            raise GraphError(
+                f"the body of a loop or branch reads {held[0].target!r} of the module: bodies are closed",
+                help="leave bodies as they are: bodies = False in the class of the transformer",
+            )
+        return made
 
     def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the new graph returns; the writes that the output lists are its writes too."""

@@ -133,6 +133,24 @@ def _recorded(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+class ProxyableClassMeta(type):
+    """The class of classes of which an object that is made of traced values is a node of the graph.
+
+    >>> import weft
+    >>> class Pair(metaclass=weft.ProxyableClassMeta):
+    ...     def __init__(self, left, right): self.left, self.right = left, right
+    >>> gm = weft.symbolic_trace(lambda x: Pair(x, x + 1))
+    >>> gm(1).right
+    2
+    """
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        for leaf in pytree.leaves_of((args, kwargs)):
+            if isinstance(leaf, Proxy):
+                return leaf.tracer.create_call(cls, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+
 # What a wrapped function may do to what it is given
 
 

@@ -1,6 +1,8 @@
 """The graph: nodes, editing, checking, printing, running and saving. See `Graph` and `Node`."""
 
 from weft._listing import listing as _listing
+from weft.graph._arguments import ImmutableDict as immutable_dict
+from weft.graph._arguments import ImmutableList as immutable_list
 from weft.graph._arguments import map_aggregate, map_arg
 from weft.graph._control import check, cond, fail, fori_loop, scan, switch, while_loop
 from weft.graph._folder import read_state
@@ -26,6 +28,8 @@ __all__ = [
     "cond",
     "fail",
     "fori_loop",
+    "immutable_dict",
+    "immutable_list",
     "load",
     "map_aggregate",
     "map_arg",

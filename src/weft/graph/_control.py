@@ -20,6 +20,7 @@ from weft.graph._control_checks import Carry, Runner, are_graphs, integer, refus
 from weft.graph._control_scan import scan_function, scan_graph
 from weft.graph._effects import has_side_effect
 from weft.graph._graph import Graph
+from weft.graph._interpreter import RUNS_BODIES
 
 Body = Callable[..., Any] | Graph
 
@@ -217,3 +218,4 @@ CONTROL = (cond, switch, while_loop, fori_loop, scan)
 
 for _function in CONTROL:
     _function.__module__ = "weft"  # where programs and generated code find them
+    setattr(_function, RUNS_BODIES, True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,8 @@ from weft import _where, pytree
 from weft.errors import ControlError, ShapeError
 from weft.graph._graph import Graph
 from weft.graph._inputs import describe
-from weft.graph._interpreter import Interpreter
+from weft.graph._interpreter import Interpreter, body_runner
 from weft.pytree import Tree
-
-body_interpreter: ContextVar[type[Interpreter]] = ContextVar("weft_body_interpreter", default=Interpreter)
-"""What runs the bodies of control flow: another where something is noted of each of their nodes."""
 
 _NUMBERS = (bool, int, float, complex)
 _PLAIN = frozenset({*_NUMBERS, str, type(None), np.ndarray, np.float64, np.float32, np.int64, np.bool_})
@@ -73,10 +69,11 @@ class Runner:
         if inputs != count:
             raise refuse(f"{name}: {role} has {inputs} placeholders and is given {count} values")
         self._name, self._role = name, role
-        self._interpreter = body_interpreter.get()(None, graph=graph)
+        runner = body_runner.get()
+        self._graph, self._run = graph, Interpreter(None, graph=graph).run_body if runner is None else runner
 
     def __call__(self, values: list[Any]) -> Any:
-        return self._interpreter._run(iter(values), None)
+        return self._run(self._graph, values)
 
     def carries(self, values: list[Any], count: int) -> list[Any]:
         """The carries a body of a loop gives."""

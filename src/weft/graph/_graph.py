@@ -60,8 +60,14 @@ class Graph:
         """All nodes, in order; iterating survives edits at the node being visited."""
         return NodeList(self)
 
-    def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and of a target where one is given, without looking at the others."""
+    def find_nodes(
+        self, *, op: str, target: Target | None = None, sort: bool = True, bodies: bool = True
+    ) -> list[Node]:
+        """The nodes of a kind, and of a target where one is given, without looking at the others.
+
+        Calls are found in the bodies of loops and branches too, after the node that runs them, unless `bodies` is
+        False. Inputs, attributes and outputs are those of this graph alone.
+        """
         _check_kind("find_nodes", op)
         if self._table is None:
             self._table = {}
@@ -71,7 +77,19 @@ class Graph:
             found = list(self._table.get((op, target), ()))
         else:
             found = [node for (kind, _), nodes in self._table.items() if kind == op for node in nodes]
-        return sorted(found) if sort else found
+        inside = self._nodes_with_bodies() if bodies and op.startswith("call") else []
+        if not inside:
+            return sorted(found) if sort else found
+        parts = {node: [node] for node in found}
+        for node in inside:
+            deeper = [one for body in node.bodies for one in body.find_nodes(op=op, target=target, sort=sort)]
+            parts[node] = [*parts.get(node, ()), *deeper]
+        return [one for node in (sorted(parts) if sort else parts) for one in parts[node]]
+
+    def _nodes_with_bodies(self) -> list[Node]:
+        assert self._table is not None
+        functions = (nodes for (kind, _), nodes in self._table.items() if kind == "call_function")
+        return [node for nodes in functions for node in nodes if node.bodies]
 
     @property
     def signature(self) -> Inputs | None:
@@ -268,15 +286,19 @@ class Graph:
         lint(self)
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, *, bodies: bool = True) -> str:
+        """A line per node, as `print(graph)` shows it; the bodies of loops and branches are indented under theirs."""
         from weft.graph._print import format_graph
 
-        return format_graph(self)
+        return format_graph(self, bodies)
 
-    def print_tabular(self) -> None:
-        """Print one row per node: kind, name, target, args, kwargs, shape, source line."""
+    def print_tabular(self, *, bodies: bool = True) -> None:
+        """Print one row per node, those of bodies included: kind, name, target, args, kwargs, shape, source line."""
         from weft.graph._print import format_table
 
-        print(format_table(self))
+        print(format_table(self, bodies))
 
     def python_code(self, root_module: str = "self", *, verbose: bool = False) -> Any:
         """The graph as Python source, with the globals it needs."""

@@ -56,6 +56,14 @@ class Inputs:
             yield number, range(start, stop)
             start = stop
 
+    def concrete(self, free: Any) -> dict[str, Any]:
+        """Each parameter by name: its constants, and `free` for the leaves that are inputs."""
+        made = {}
+        for number, positions in self.leaves():
+            values = [self.constants.get(position, free) for position in positions]
+            made[self.names[number].lstrip("*")] = self.trees[number].unflatten(values)
+        return made
+
     def flatten(self, *args: Any) -> list[Any]:
         """The values of the placeholders for a call with these arguments."""
         if len(args) != len(self.names):

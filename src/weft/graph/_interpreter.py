@@ -14,7 +14,8 @@ An error raised while a node runs carries a note that names the node and the lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from weft.errors import GraphError
@@ -27,7 +28,14 @@ _PLAIN = frozenset({int, float, bool, str, complex, type(None)})
 
 
 class Interpreter:
-    """Runs the graph of a GraphModule, or a Graph. Values are dropped after their last use unless told otherwise."""
+    """Runs the graph of a GraphModule, or a Graph. Values are dropped after their last use unless told otherwise.
+
+    `run_node` and the methods of calls run the nodes of loops and branches as well, each time anew, with an `env` of
+    their own; in a class with `bodies = False` they see the whole loop as one call. What stands for the inputs and the
+    result of a body is no input or result of the program: `placeholder` and `output` are not asked.
+    """
+
+    bodies = True
 
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         if isinstance(module, Graph):
@@ -38,7 +46,8 @@ class Interpreter:
         self.args_iter: Iterator[Any] = iter(())
         self.name = "Interpreter"
         self.garbage_collect_values = garbage_collect_values
-        self._last_uses: dict[Node, list[Node]] | None = None
+        self._last_uses: dict[Graph, dict[Node, list[Node]]] = {}
+        self._body: Graph | None = None  # the one that is running now
 
     @property
     def submodules(self) -> dict[str, Any]:
@@ -48,13 +57,17 @@ class Interpreter:
     @property
     def user_to_last_uses(self) -> dict[Node, list[Node]]:
         """For each node, the nodes whose values nothing reads after it has run; empty where all values are kept."""
-        if self._last_uses is None:
-            self._last_uses = last_uses(self.graph.nodes) if self.garbage_collect_values else {}
-            self.graph._watch(self)
-        return self._last_uses
+        return self._uses_of(self.graph)
+
+    def _uses_of(self, graph: Graph) -> dict[Node, list[Node]]:
+        found = self._last_uses.get(graph)
+        if found is None:
+            found = self._last_uses[graph] = last_uses(graph.nodes) if self.garbage_collect_values else {}
+            graph._watch(self)
+        return found
 
     def _graph_edited(self) -> None:
-        self._last_uses = None
+        self._last_uses.clear()
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
         """Run the whole graph and return its result.
@@ -78,8 +91,14 @@ class Interpreter:
     def _run(self, args: Iterator[Any], initial_env: dict[Node, Any] | None) -> Any:
         self.env = {} if initial_env is None else dict(initial_env)
         self.args_iter = args
-        unused_after = self.user_to_last_uses
-        for node in self.graph.nodes:
+        result = self._run_nodes(self.graph)
+        if initial_env is None and (extra := len(list(self.args_iter))):
+            raise TypeError(f"{extra} argument{'s' * (extra > 1)} more than the graph has inputs")
+        return result
+
+    def _run_nodes(self, graph: Graph) -> Any:
+        unused_after = self._uses_of(graph)
+        for node in graph.nodes:
             if node in self.env:
                 continue
             try:
@@ -88,16 +107,27 @@ class Interpreter:
                 note_node(error, node)
                 raise
             if node.op == "output":
-                if initial_env is None and (extra := len(list(self.args_iter))):
-                    raise TypeError(f"{extra} argument{'s' * (extra > 1)} more than the graph has inputs")
                 return self.env[node]
             for unused in unused_after.get(node, ()):
                 self.env.pop(unused, None)
         return None
 
+    def run_body(self, body: Graph, values: Iterable[Any]) -> Any:
+        """Run the body of a loop or branch on the values of its inputs, through `run_node`."""
+        outside = self.env, self.args_iter, self._body
+        self.env, self.args_iter, self._body = {}, iter(values), body
+        token = body_runner.set(None)  # other graphs that its calls may run are no bodies of this one
+        try:
+            return self._run_nodes(body)
+        finally:
+            body_runner.reset(token)
+            self.env, self.args_iter, self._body = outside
+
     def run_node(self, n: Node) -> Any:
         """Run one node: the method of its kind, on the values of its arguments."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
+        if self._body is not None and n.op in ("placeholder", "output"):
+            return getattr(Interpreter, n.op)(self, n.target, args, kwargs)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     # One method for each kind of node
@@ -120,8 +150,14 @@ class Interpreter:
         return self.fetch_attr(target)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a function."""
-        return target(*args, **kwargs)
+        """The result of a function; the bodies of a loop or branch are run by `run_body`."""
+        if not getattr(target, RUNS_BODIES, False):
+            return target(*args, **kwargs)
+        token = body_runner.set(self.run_body if self.bodies else None)
+        try:
+            return target(*args, **kwargs)
+        finally:
+            body_runner.reset(token)
 
     def call_method(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a method of the first argument."""
@@ -155,6 +191,12 @@ class Interpreter:
 
 
 _MISSING: Any = object()
+
+RUNS_BODIES = "__weft_runs_bodies__"
+"""The attribute of a function that runs graphs among its arguments, by `body_runner` where there is one."""
+
+body_runner: ContextVar[Callable[[Graph, Iterable[Any]], Any] | None] = ContextVar("weft_body_runner", default=None)
+"""What runs the bodies of control flow where an interpreter goes into them."""
 
 
 def fetch_attr(module: Any, graph: Graph, target: str) -> Any:

@@ -35,6 +35,11 @@ class InternalMatch:
     ops: dict[OneOf, Any] = field(default_factory=dict)
 
     @property
+    def graph(self) -> Graph:
+        """The graph that it was found in: that of the program, or the body of a loop or branch."""
+        return next(node.graph for node in self.returning_nodes)
+
+    @property
     def bindings(self) -> dict[str, Any]:
         """What each parameter of the pattern matched, by name."""
         return {node.target: value for node, value in self.nodes_map.items() if node.op == "placeholder"}
@@ -113,7 +118,8 @@ class SubgraphMatcher:
 
     def _candidates(self, graph: Graph, anchor: Node) -> list[Node]:
         keys = self._spellings.keys(anchor)
-        return sorted(node for op, target in keys for node in graph.find_nodes(op=op, target=target, sort=False))
+        found = (graph.find_nodes(op=op, target=target, sort=False, bodies=False) for op, target in keys)
+        return sorted(node for nodes in found for node in nodes)
 
     def _solve(self, graph: Graph, pending: _Pending, partial: _Partial) -> Iterator[_Partial]:
         """Every way to complete a partial match. Recurses where there is a choice only."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,28 +54,53 @@ def format_node(
     )
 
 
-def format_graph(graph: Graph) -> str:
-    """All nodes, one line each."""
-    return "\n    ".join(["graph():", *(format_node(node) or "" for node in graph.nodes)])
+def format_graph(graph: Graph, bodies: bool = True) -> str:
+    """All nodes, one line each; those of bodies indented under the node that runs them."""
+    lines = ["graph():"]
+    for node in graph.nodes:
+        lines.append(f"    {format_node(node) or ''}")
+        for role, body in roles(node) if bodies else ():
+            first, *rest = format_graph(body).splitlines()
+            lines += [f"        {role}: {first}", *(f"        {line}" for line in rest)]
+    return "\n".join(lines)
 
 
-def format_table(graph: Graph) -> str:
+_ROLES = {
+    "cond": ("true_fn", "false_fn"),
+    "while_loop": ("cond_fn", "body_fn"),
+    "fori_loop": ("body_fn",),
+    "scan": ("f",),
+}
+
+
+def roles(node: Node) -> list[tuple[str, Graph]]:
+    """The bodies of a node, each with what it is for the node's function."""
+    bodies = node.bodies
+    names = _ROLES.get(getattr(node.target, "__name__", ""), ()) if bodies else ()
+    return [(names[k] if len(names) == len(bodies) else f"branches[{k}]", body) for k, body in enumerate(bodies)]
+
+
+def format_table(graph: Graph, bodies: bool = True) -> str:
     """One row a node: kind, name, target, args and kwargs; shape and source line where any node knows them."""
-    rows = [["opcode", "name", "target", "args", "kwargs", "shape", "source"]]
-    rows += [
-        [
-            node.op,
-            node.name,
+    rows = [["opcode", "name", "target", "args", "kwargs", "shape", "source"], *_rows(graph, bodies, "")]
+    known = [i for i in range(len(rows[0])) if i < 5 or any(row[i] for row in rows[1:])]
+    return align([[row[i] for i in known] for row in rows])
+
+
+def _rows(graph: Graph, bodies: bool, indent: str) -> Iterator[list[str]]:
+    for node in graph.nodes:
+        yield [
+            indent + node.op,
+            indent + node.name,
             target_name(node.target),
             format_value(node.args, percent=False),
             format_value(dict(node.kwargs), percent=False),
             known_type(node),
             source_line(node),
         ]
-        for node in graph.nodes
-    ]
-    known = [i for i in range(len(rows[0])) if i < 5 or any(row[i] for row in rows[1:])]
-    return align([[row[i] for i in known] for row in rows])
+        for role, body in roles(node) if bodies else ():
+            yield [f"{indent}  {role}", "", "", "", "", "", ""]
+            yield from _rows(body, bodies, f"{indent}    ")
 
 
 def align(rows: list[list[str]]) -> str:
@@ -150,7 +175,7 @@ def spec_text(spec: Any) -> str:
         return "(" + ", ".join(spec_text(part) for part in spec) + ")"
     if hasattr(spec, "shape") and hasattr(spec, "dtype"):
         return f"{spec.dtype}[{', '.join(str(dim) for dim in spec.shape)}]"
-    return spec.__name__ if isinstance(spec, type) else type(spec).__name__
+    return "?" if spec is None else spec.__name__ if isinstance(spec, type) else type(spec).__name__
 
 
 def source_line(node: Node) -> str:

@@ -50,17 +50,18 @@ class Plan(NamedTuple):
 
 
 def rewrite(
-    graph: Graph, pattern: Graph, matches: Sequence[InternalMatch], replacement_for: Callable[[InternalMatch], Graph]
+    pattern: Graph, found: Sequence[tuple[Graph, InternalMatch]], replacement_for: Callable[[InternalMatch], Graph]
 ) -> list[ReplacedPatterns]:
-    """Replace each match by its replacement."""
+    """Replace each match, in the graph that it was found in, by its replacement."""
     # What tracing named itself differs between traces; attributes the user named are the graph's own.
-    attributes = Attributes(graph, lambda name: name.startswith("_tensor_constant"))
-    plans = [_plan(pattern, match, replacement_for(match), attributes) for match in matches]
-    attributes.attach()
+    attributes = {graph: Attributes(graph, lambda name: name.startswith("_tensor_constant")) for graph, _ in found}
+    plans = [(graph, _plan(pattern, match, replacement_for(match), attributes[graph])) for graph, match in found]
+    for each in attributes.values():
+        each.attach()
     replaced: dict[Node, Any] = {}
     swaps = Swaps()
     done = []
-    for match, replacement, values, names in plans:
+    for graph, (match, replacement, values, names) in plans:
         current = {node: _current(value, replaced) for node, value in values.items()}
         part = [value for node, value in match.nodes_map.items() if node.op not in ("placeholder", "output")]
         retarget = _Retarget(match.ops, names)
@@ -72,6 +73,14 @@ def rewrite(
         done.append(ReplacedPatterns(match.anchors[0], match.nodes_map, made))
     swaps.make_all()
     return done
+
+
+def places(graph: Graph) -> list[Graph]:
+    """The graph and the bodies of its loops and branches, each once."""
+    found = [graph]
+    for one in found:  # which grows meanwhile
+        found += [body for node in one.nodes for body in node.bodies if body not in found]
+    return found
 
 
 class _Retarget:

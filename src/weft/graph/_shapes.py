@@ -18,7 +18,6 @@ from typing import Any
 
 from weft import pytree
 from weft.errors import UnknownShape, WeftError
-from weft.graph._control_checks import body_interpreter
 from weft.graph._control_shapes import Never, effect, has_rule, infer_control, is_effect
 from weft.graph._graph import Graph
 from weft.graph._interpreter import Interpreter
@@ -89,22 +88,16 @@ class ShapeProp(Interpreter):
     def _control(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Control flow: on Specs by the shapes of its bodies, which are noted on their nodes; on arrays by running."""
         if self._abstract or _has_spec(pytree.leaves_of((args, kwargs))):
-            return infer_control(target, args, kwargs, _run_abstract)
-        token = body_interpreter.set(ShapeProp)
-        try:
-            return super().call_function(target, args, kwargs)
-        finally:
-            body_interpreter.reset(token)
+            was, self._abstract = self._abstract, True
+            try:
+                return infer_control(target, args, kwargs, self.run_body)
+            finally:
+                self._abstract = was
+        return super().call_function(target, args, kwargs)
 
     def output(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the run returns; nothing is written, for this is to look and not to run."""
         return args[0]
-
-
-def _run_abstract(body: Graph, values: list[Any]) -> Any:
-    inside = ShapeProp(None, graph=body)
-    inside._abstract = True
-    return inside._run(iter(values), None)
 
 
 def infer(graph: Graph, *specs: Any) -> Any:
@@ -130,12 +123,18 @@ def spec_tree(value: Any) -> Any:
 
 
 def type_of(value: Any) -> Any:
-    """The Spec of an array, the Python type of a number that is not known, or a container of them; else None."""
+    """The Spec of an array, the Python type of a number that is not known, or a container of them; else None.
+
+    In a container beside one of them, a number that is known counts by its type too.
+    """
     if isinstance(value, Spec):
         return value
     leaves, tree = pytree.flatten(value)
     types = [_leaf_type(leaf) for leaf in leaves]
-    return tree.unflatten(types) if any(found is not None for found in types) else None
+    if all(found is None for found in types):
+        return None
+    numbers = zip(types, leaves, strict=True)
+    return tree.unflatten([type(leaf) if found is None and type(leaf) in NUMBERS else found for found, leaf in numbers])
 
 
 def _leaf_type(leaf: Any) -> Any:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from weft.errors import WeftError
 from weft.graph import Graph, Node
 from weft.graph._arguments import ImmutableDict, ImmutableList
+from weft.ops._op import TABLE, Op
 
 _BY_VALUE = frozenset({bool, int, str, bytes, type(None), type(...)})
 
@@ -55,9 +58,13 @@ def _other_key(value: Any, nodes: dict[Node, int] | None) -> Any:
 
 def key_of_call(node: Node, nodes: dict[Node, int] | None = None) -> Any:
     """A key of what a node calls, and with what."""
-    kwargs = tuple([(name, key_of(node.kwargs[name], nodes)) for name in sorted(node.kwargs)]) if node.kwargs else ()
-    target = node.target if isinstance(node.target, str) else id(node.target)
-    return (node.op, target, tuple([key_of(arg, nodes) for arg in node.args]), kwargs)
+    target, args, kwargs = node.target, node.args, node.kwargs
+    op = target if isinstance(target, Op) else TABLE.get(target) if node.op == "call_method" else None
+    if op is not None and (kwargs or len(args) > 1):  # as the op takes them: by position, defaults filled in
+        with suppress(TypeError, WeftError):
+            args, kwargs = tuple(op.bind(args, kwargs)), {}
+    named = tuple([(name, key_of(kwargs[name], nodes)) for name in sorted(kwargs)]) if kwargs else ()
+    return (node.op, target if isinstance(target, str) else id(target), tuple([key_of(a, nodes) for a in args]), named)
 
 
 def key_of_graph(graph: Graph) -> tuple[Any, ...]:

@@ -14,9 +14,10 @@
         %add : [num_users=1] = call_function[target=weft.add](args = (%exp, %exp), kwargs = {})
         return add
 
-Two calls are the same if they are pure and have the same target and the same arguments, by value, type and bit. Graphs
-in which something is written in place are left alone. What a derivative recomputes on purpose (`meta["recomputed"]`)
-stays apart.
+Two calls are the same if they are pure and have the same target and the same arguments, by value, type and bit; those
+of an op by position or keyword, given or left to the default. A method of what is known as an array counts as the op.
+Graphs in which something is written in place are left alone. What a derivative recomputes on purpose
+(`meta["recomputed"]`) stays apart.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from __future__ import annotations
 from typing import Any
 
 from weft.graph import Graph, Node
+from weft.ops._op import TABLE
+from weft.ops._spec import Spec
 from weft.passes._changes import Changes
 from weft.passes._keys import key_of_call
 from weft.passes._kinds import PURE, all_graphs, has_writes, kind_of
@@ -49,10 +52,10 @@ def merge_twins(graph: Graph, changes: Changes) -> dict[Node, Node]:
     has_targets = bool(written_values(graph))
     sweep = Sweep(graph)
     for node in sweep:
-        if node.op not in ("call_function", "get_attr") or (node._meta and node._meta.get("recomputed")):
+        if node.op in ("placeholder", "output", "call_module") or (node._meta and node._meta.get("recomputed")):
             continue
         # An attribute that is written at the end is named there by the node that reads it.
-        if (node.op == "get_attr" and has_targets) or kind_of(node, known) != PURE:
+        if (node.op == "get_attr" and has_targets) or not (_is_op_method(node) or kind_of(node, known) == PURE):
             continue
         twin = first.setdefault(key_of_call(node), node)
         if twin is not node and (node.op == "get_attr" or held.merges(node, twin)):
@@ -60,3 +63,11 @@ def merge_twins(graph: Graph, changes: Changes) -> dict[Node, Node]:
             sweep.replace(node, twin)
             merged[node] = twin
     return merged
+
+
+def _is_op_method(node: Node) -> bool:
+    """Whether a node calls a method of an array, as far as is known of it, that is an op."""
+    if node.op != "call_method" or not isinstance(node.args[0], Node) or node.is_impure():
+        return False
+    op = TABLE.get(node.target)
+    return op is not None and op.random is False and isinstance(node.args[0].meta.get("type"), Spec)

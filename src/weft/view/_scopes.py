@@ -69,9 +69,10 @@ def _stack(node: Node) -> list[tuple[str, str]]:
     """(path, class name) of the modules around a node, the outermost first."""
     recorded = node._meta.get("nn_module_stack") if node._meta else None
     if recorded:
+        own = node.target if node.op == "call_module" else ""  # the module that is called is the node, no box around it
         if isinstance(recorded, dict):
-            return [(str(path), _class_name(kind)) for path, kind in recorded.items() if path]
-        return [(str(path), "") for path in recorded if path]
+            return [(str(path), _class_name(kind)) for path, kind in recorded.items() if path not in ("", own)]
+        return [(str(path), "") for path in recorded if path not in ("", own)]
     if node.op != "call_module":
         return []
     parts = str(node.target).split(".")[:-1]
