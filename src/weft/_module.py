@@ -14,6 +14,7 @@ needs no patching: a call, and a read of anything registered, goes to the tracer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -477,3 +478,47 @@ def _checked(name: str, value: Any, wanted: str, fits: Callable[[Any], bool]) ->
         how = "; write nn.Parameter(...)" if wanted == "a Parameter" else ""
         raise TypeError(f"cannot assign {type(value).__name__} to {name!r}: {wanted} or None is expected{how}")
     return value
+
+
+@contextmanager
+def exchanged(module: Module, values: Any, strict: bool = False) -> Iterator[None]:
+    """Let a module have other parameters and buffers meanwhile, given by dotted name (or several such dicts)."""
+    given: dict[str, Any] = {}
+    for part in values if isinstance(values, (tuple, list)) else (values,):
+        given.update(part)
+    held = {**dict(module._named("_parameters", "", True, False)), **dict(module._named("_buffers", "", True, False))}
+    if unknown := [name for name in given if name not in held]:
+        raise KeyError(f"functional_call: {type(module).__name__} has no parameter or buffer {unknown[0]!r}")
+    if strict and (missing := [name for name in held if name not in given]):
+        raise KeyError(f"functional_call: no value is given for {missing[0]!r}")
+    before = []
+    try:
+        for name, value in given.items():
+            for other in [key for key, each in held.items() if each is held[name]]:  # what is shared stays so
+                path, _, last = other.rpartition(".")
+                owner = module.get_submodule(path)
+                place = owner._parameters if last in owner._parameters else owner._buffers
+                before.append((place, last, place[last]))
+                place[last] = value
+        yield
+    finally:
+        for place, last, value in reversed(before):
+            place[last] = value
+
+
+def functional_call(
+    module: Module, parameters_and_buffers: Any, args: Any = None, kwargs: Any = None, *, strict: bool = False
+) -> Any:
+    """Call a module with other parameters and buffers, given by dotted name; those of its own stay as they are.
+
+    Gradients go to what is given, so that `weft.grad` of a function of the parameters is that of the module.
+
+    >>> import numpy as np
+    >>> from weft import nn
+    >>> layer = nn.Linear(2, 1, bias=False)
+    >>> functional_call(layer, {"weight": np.array([[2.0, 3.0]])}, np.array([1.0, 10.0]))
+    array([32.])
+    """
+    values = () if args is None else args if isinstance(args, tuple) else (args,)
+    with exchanged(module, parameters_and_buffers, strict):
+        return module(*values, **(kwargs or {}))

@@ -207,3 +207,139 @@ def test_containers_of_arguments_have_names() -> None:
     assert type(node.args[0]) is immutable_list and type(node.kwargs) is immutable_dict
     with pytest.raises(GraphError, match="cannot be changed in place"):
         node.args[0].append(1)
+
+
+# Names that programs import
+
+
+class Folding(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(np.array([1.0, 2.0, 3.0]))
+        self.b = nn.Parameter(np.ones(3))
+        self.layer = nn.Linear(3, 2, dtype=np.float64)
+
+    def forward(self, x: Any) -> Any:
+        scale = weft.exp(self.w) + self.b
+        return self.layer(x * scale) + self.b.sum(), scale
+
+
+def test_const_subgraphs() -> None:
+    model = Folding()
+    folded = passes.split_const_subgraphs(model)
+    folded.graph.lint()
+    for got, wanted in zip(folded(X), model(X), strict=True):
+        np.testing.assert_allclose(np.asarray(got), np.asarray(wanted))
+    assert not folded.graph.find_nodes(op="call_function", target=weft.exp)
+    assert len(folded.const_subgraph_module.graph.find_nodes(op="call_function", target=weft.exp)) == 1
+    assert sum(node.op.startswith("call") for node in folded.graph.nodes) == 3
+    with weft.no_grad():
+        model.w.copy_(np.zeros(3))
+    folded.run_folding()
+    np.testing.assert_allclose(np.asarray(folded(X)[0]), np.asarray(model(X)[0]))
+    kept = passes.split_const_subgraphs(model, lambda node: node.target is weft.exp)
+    assert kept.graph.find_nodes(op="call_function", target=weft.exp)
+    np.testing.assert_allclose(np.asarray(kept(X)[0]), np.asarray(model(X)[0]))
+
+
+def test_const_subgraphs_keep_what_draws() -> None:
+    folded = passes.split_const_subgraphs(weft.symbolic_trace(lambda x: x + weft.randn(3)))
+    assert not np.array_equal(folded(X), folded(X))
+
+
+class Announced(weft.graph.CodeGen):
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        return super().gen_fn_def(free_vars, maybe_return_annotation) + f"\n    seen.append({len(free_vars)})\n"
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        return [("seen", seen)]
+
+    def process_outputs(self, outputs: Any) -> Any:
+        return ("out", outputs)
+
+
+seen: list[int] = []
+
+
+def test_set_codegen() -> None:
+    gm = weft.symbolic_trace(lambda x, y=(1, 2): x + y[0])
+    assert gm(1) == 2
+    gm.graph.set_codegen(Announced())
+    seen.clear()
+    assert gm(1) == 2 and gm(1, (5, 6)) == 6 and seen == [2, 2]
+    assert gm.code.splitlines()[1] == "    seen.append(2)"
+    assert weft.Interpreter(gm).run(1) == ("out", 2)
+    assert "seen" not in weft.GraphModule({}, gm.graph.clone()).code
+    gm.graph.set_codegen(None)
+    assert gm(1) == 2 and seen == [2, 2]
+
+
+@pytest.mark.parametrize("make", [weft.symbolic_trace, weft.script])
+def test_on_generate_code(make: Any) -> None:
+    def program(x: Any) -> Any:
+        return weft.cond(x > 0, lambda v: v + 1, lambda v: v - 1, x)
+
+    gm = make(program)
+    lines: list[str] = []
+
+    def first(current: Any) -> Any:
+        assert current is None
+        return lambda body: ["count.append(1)", *body]
+
+    def second(current: Any) -> Any:
+        def change(body: list[str]) -> list[str]:
+            lines[:] = current(body)
+            return ["count = []\n", *lines[:-1], "return len(count)\n"]
+
+        return change
+
+    plain = gm.code
+    with gm.graph.on_generate_code(first), gm.graph.on_generate_code(second):
+        gm.recompile()
+        assert gm(3) == 1
+    assert lines[0] == "count.append(1)" and any(line.startswith("    ") for line in lines)
+    assert gm(3) == 1, "what was generated runs until the graph is edited"
+    gm.recompile()
+    assert gm.code == plain and gm(3) == 4
+
+
+def test_functional_call() -> None:
+    from weft.nn.utils import functional_call
+
+    model = nn.Sequential(nn.Linear(3, 2, dtype=np.float64), nn.Tanh(), nn.Linear(2, 1, dtype=np.float64))
+    own = {name: value.numpy().copy() for name, value in model.named_parameters()}
+    other = {name: value * 2 for name, value in own.items()}
+
+    def loss(parameters: Any, x: Any) -> Any:
+        return (functional_call(model, parameters, x) ** 2).sum()
+
+    wanted = loss(other, X)
+    compiled = weft.compile(loss)
+    assert compiled(other, X) == wanted and compiled(own, X) == loss(own, X) and compiled.cache_info().misses == 1
+    gradient = weft.grad(loss)(other, X)
+    for name in own:
+        moved = {key: value.copy() for key, value in other.items()}
+        moved[name].flat[0] += 1e-6
+        np.testing.assert_allclose(gradient[name].flat[0], (loss(moved, X) - wanted) / 1e-6, rtol=1e-3)
+    np.testing.assert_allclose(
+        weft.vmap(lambda row: functional_call(model, other, row))(X), functional_call(model, other, X)
+    )
+    for name, value in model.named_parameters():
+        np.testing.assert_array_equal(value.numpy(), own[name])
+    t = weft.tensor(other["0.weight"], requires_grad=True)
+    loss([other, {"0.weight": t}], X).backward()
+    np.testing.assert_allclose(t.grad.numpy(), gradient["0.weight"])
+    with pytest.raises(KeyError, match="no parameter or buffer 'weight'"):
+        functional_call(model, {"weight": own["0.weight"]}, X)
+    with pytest.raises(KeyError, match=r"no value is given for '0\.bias'"):
+        functional_call(model, {"0.weight": own["0.weight"]}, X, strict=True)
+
+
+def test_functional_call_of_a_module_that_fails_restores_it() -> None:
+    from weft.nn.utils import functional_call
+
+    layer = nn.Linear(3, 2)
+    held = layer.weight
+    with pytest.raises(Exception, match="linear"):
+        functional_call(layer, {"weight": np.ones((2, 7))}, X)
+    assert layer.weight is held

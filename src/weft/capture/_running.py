@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from weft import _where
+from weft import _where, pytree
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
-from weft._module import Module
+from weft._module import Module, exchanged, functional_call
 from weft.autograd import Tensor
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
@@ -138,6 +138,8 @@ class Running(SizeNodes):
             )
         if function in TENSOR_CALLS:
             return TENSOR_CALLS[function](self, *args, **kwargs)
+        if function is functional_call:
+            return self.with_parameters(*args, **kwargs)
         if function in COPYING:
             return self.python.call(function, args, kwargs)
         if function in CONTROL and not self.untyped:
@@ -153,6 +155,16 @@ class Running(SizeNodes):
         if inspect.isgeneratorfunction(function):
             return Generated(self, function, args, kwargs)
         return self._deeper(self.bind(function), args, kwargs)
+
+    def with_parameters(
+        self: Any, module: Any, values: Any, args: Any = None, kwargs: Any = None, *, strict: bool = False
+    ) -> Any:
+        """`functional_call` in a captured program."""
+        given = () if args is None else args if isinstance(args, tuple) else (args,)
+        # Traced, all of them: what the module holds meanwhile is nothing that a later call can be compared with.
+        traced = pytree.map(lambda v: self.constant(v) if isinstance(v, (np.ndarray, Tensor)) else v, values)
+        with exchanged(module, traced, strict):
+            return self.run(module, given, kwargs or {})
 
     def run_op(self: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of an op on plain values: an array that it makes or a number that it draws is new each time."""

@@ -4,6 +4,7 @@ from weft._listing import listing as _listing
 from weft.graph._arguments import ImmutableDict as immutable_dict
 from weft.graph._arguments import ImmutableList as immutable_list
 from weft.graph._arguments import map_aggregate, map_arg
+from weft.graph._codegen import CodeGen
 from weft.graph._control import check, cond, fail, fori_loop, scan, switch, while_loop
 from weft.graph._folder import read_state
 from weft.graph._graph import Graph
@@ -16,6 +17,7 @@ from weft.graph._session import Session
 from weft.graph._shapes import ShapeProp
 
 __all__ = [
+    "CodeGen",
     "Graph",
     "GraphModule",
     "Inputs",

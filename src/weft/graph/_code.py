@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.errors import GraphError
 from weft.graph._code_program import is_structured
+from weft.graph._codegen import transformed
 from weft.graph._inputs import Inputs
 from weft.graph._literals import Literals, is_name, is_variable
 from weft.graph._node import Node
@@ -106,10 +107,13 @@ def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = Fals
     Updates of arrays are written in place where nothing can tell the difference, unless `in_place` is False.
     """
     if not is_structured(graph):
-        return Writer(graph, root_module, verbose).write()
-    from weft.graph._code_blocks import BlockWriter  # which builds on this file
+        writer = Writer(graph, root_module, verbose)
+    else:
+        from weft.graph._code_blocks import BlockWriter  # which builds on this file
 
-    return BlockWriter(graph, root_module, verbose, in_place).write()
+        writer = BlockWriter(graph, root_module, verbose, in_place)
+    code = writer.write()
+    return code if graph._body_transform is None else transformed(code, writer.head, graph._body_transform)
 
 
 class Writer:
@@ -130,6 +134,7 @@ class Writer:
         self.literal = Literals(self.reserved | {node.name for node in self.nodes})
         self.lines: list[str] = []
         self.line_nodes: dict[int, Node] = {}
+        self.head = 1  # how many lines come before those of the graph
         self._said: tuple[str, int] | None = None
 
     def write(self) -> PythonCode:
@@ -158,7 +163,13 @@ class Writer:
         parameters, opening = self._parameters() if self.inputs is None else self._nested_parameters(self.inputs)
         output = next((node for node in reversed(self.nodes) if node.op == "output"), None)
         returns = "" if output is None or output.type is None else f" -> {self.literal.annotation(output.type)}"
-        self.lines = [f"def forward({', '.join([self.root, *parameters])}){returns}:", *opening]
+        if self.graph._codegen is None:
+            first = [f"def forward({', '.join([self.root, *parameters])}){returns}:"]
+        else:
+            first = self.graph._codegen.gen_fn_def(parameters, returns).rstrip("\n").split("\n")
+            self.literal.globals.update(self.graph._codegen.additional_globals())
+        self.head = len(first)
+        self.lines = [*first, *opening]
 
     # Inputs
 

@@ -27,6 +27,7 @@ from weakref import WeakSet
 from weft.errors import GraphError
 from weft.graph import _labels
 from weft.graph._arguments import map_arg, map_copy
+from weft.graph._codegen import CodeGen, Transform
 from weft.graph._inputs import Inputs
 from weft.graph._names import Names, candidate_name
 from weft.graph._node import KINDS, Node, Target
@@ -51,6 +52,8 @@ class Graph:
         self._table: dict[tuple[str, Any], dict[Node, None]] | None = None
         self._signature: Inputs | None = None
         self.holds_while: tuple[str, ...] = ()  # of a compiled function's graph, the conditions on calls it is for
+        self._codegen: CodeGen | None = None
+        self._body_transform: Transform | None = None
         self.constants: dict[str, Any] = {}  # arrays the program closed over, by the name its get_attr nodes read
 
     # Reading
@@ -306,6 +309,30 @@ class Graph:
 
         return python_code(self, root_module, verbose=verbose)
 
+    def set_codegen(self, codegen: CodeGen | None) -> None:
+        """Let an object write parts of the code: a `weft.graph.CodeGen` of yours. A copy of the graph is without it."""
+        self._codegen = codegen
+        self._edited()
+
+    def on_generate_code(
+        self, make_transformer: Callable[[Transform | None], Transform]
+    ) -> AbstractContextManager[None]:
+        """Change the lines of code that is generated in a `with` block; it runs until the graph is edited again.
+
+        `make_transformer(current)` gives a function from lines to lines; `current` is the one before, or None.
+
+        >>> import weft
+        >>> gm = weft.symbolic_trace(lambda x: x + 1)
+        >>> with gm.graph.on_generate_code(lambda current: lambda lines: ["print('hello')", *lines]):
+        ...     _ = gm.recompile()
+        >>> gm(1)
+        hello
+        2
+        """
+        from weft.graph._codegen import on_generate_code
+
+        return on_generate_code(self, make_transformer)
+
     def infer(self, *specs: Any) -> Any:
         """Shape and dtype of the result for inputs of these Specs; every node's is noted in `meta["type"]`."""
         from weft.graph._shapes import infer
@@ -354,11 +381,13 @@ class Graph:
 
     def process_inputs(self, *args: Any) -> tuple[Any, ...]:
         """The values of the placeholders for a call with these arguments: nested ones flattened, constants checked."""
+        if self._codegen is not None:
+            args = tuple(self._codegen.process_inputs(*args))
         return args if self.signature is None else tuple(self.signature.flatten(*args))
 
     def process_outputs(self, out: Any) -> Any:
         """The result for what the output node gives: the same, since outputs keep their structure in the graph."""
-        return out
+        return out if self._codegen is None else self._codegen.process_outputs(out)
 
     def save(self, path: str | os.PathLike[str], *, sources: bool = True) -> None:
         """Write the graph to a file that holds data only; `weft.load` reads it. See `GraphModule.save`."""

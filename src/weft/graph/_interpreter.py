@@ -74,9 +74,9 @@ class Interpreter:
 
         Arguments stand for the placeholders in order. `initial_env` gives values of nodes that then need not run.
         """
-        if enable_io_processing and self.graph.signature is not None:
-            args = tuple(self.graph.signature.flatten(*args))
-        return self._run(iter(args), initial_env)
+        if not enable_io_processing:
+            return self._run(iter(args), initial_env)
+        return self.graph.process_outputs(self._run(iter(self.graph.process_inputs(*args)), initial_env))
 
     def boxed_run(self, args_list: list[Any]) -> Any:
         """Run with arguments taken out of a list, so that nothing else keeps them alive."""

@@ -10,7 +10,7 @@ from weft.autograd import Parameter
 from weft.nn import init
 from weft.nn._make import check_device, parameter
 
-__all__ = ["Embedding"]
+__all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
@@ -58,3 +58,56 @@ class Embedding(Module):
         """Sizes."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+
+
+class EmbeddingBag(Embedding):
+    """The sum, mean or maximum of the vectors of each bag of numbers: see `nn.functional.embedding_bag`."""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if mode not in ("sum", "mean", "max"):
+            raise ValueError(f"EmbeddingBag: mode is 'sum', 'mean' or 'max', got {mode!r}")
+        if max_norm is not None or scale_grad_by_freq or sparse:
+            raise ValueError("EmbeddingBag: max_norm, scale_grad_by_freq and sparse are not there")
+        super().__init__(num_embeddings, embedding_dim, padding_idx, device, dtype)
+        self.mode = mode
+        self.include_last_offset = include_last_offset
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, *, mode: str = "mean", **how: Any
+    ) -> EmbeddingBag:
+        """Bags of given vectors, which stay as they are unless `freeze` is False."""
+        weight = Parameter(embeddings, requires_grad=not freeze)
+        count, width = weight.shape
+        made = cls(count, width, mode=mode, padding_idx=padding_idx, dtype=weight.dtype, **how)
+        made.weight = weight
+        return made
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        """A vector for each bag."""
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            mode=self.mode,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        """Sizes and mode."""
+        return f"{super().extra_repr()}, mode={self.mode!r}"

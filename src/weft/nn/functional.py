@@ -10,6 +10,7 @@ Most are the ops themselves; where the argument is called `dim`, or laid out dif
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from weft import ops
@@ -131,6 +132,7 @@ __all__ = [
     "dropout3d",
     "elu",
     "embedding",
+    "embedding_bag",
     "fold",
     "gaussian_nll_loss",
     "gelu",
@@ -251,6 +253,57 @@ def gumbel_softmax(logits: Any, tau: float = 1.0, hard: bool = False, dim: int =
         return soft
     best = ops.equal(soft, ops.max(soft, axis=dim, keepdims=True))
     return ops.stop_gradient(ops.astype(best, soft.dtype) - soft) + soft
+
+
+def embedding_bag(
+    input: Any,
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or maximum of the vectors of each bag of numbers.
+
+    A bag is a row of `input`; or `input` is one row, and `offsets` tells where in it each bag begins. An empty bag
+    gives zeros. The number `padding_idx` counts as not there.
+
+    >>> import numpy as np
+    >>> embedding_bag(np.array([0, 2, 1]), np.eye(3), np.array([0, 2]), mode="sum")
+    array([[1., 0., 1.],
+           [0., 1., 0.]])
+    """
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"embedding_bag: mode is 'sum', 'mean' or 'max', got {mode!r}")
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise ValueError("embedding_bag: max_norm, scale_grad_by_freq and sparse are not there")
+    if per_sample_weights is not None and mode != "sum":
+        raise ValueError(f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}")
+    if (input.ndim == 1) != (offsets is not None):
+        raise ShapeError("embedding_bag: offsets are given for an input of one dimension, and for no other")
+    rows = embedding(input, weight, padding_idx)
+    there = ops.ones_like(rows[..., 0]) if padding_idx is None else ops.astype(input != padding_idx, rows.dtype)
+    scaled = rows * ops.expand_dims(there if per_sample_weights is None else there * per_sample_weights, -1)
+    if offsets is None:
+        present = ops.expand_dims(there, -1) > 0
+        total, count = ops.sum(scaled, axis=1), ops.sum(there, axis=1)
+    else:
+        begins = offsets[:-1] if include_last_offset else offsets
+        bags = begins.shape[0]
+        bag = ops.searchsorted(begins, ops.arange(input.shape[0]), side="right") - 1
+        present = ops.expand_dims((bag == ops.expand_dims(ops.arange(bags), -1)) & (there > 0), -1)
+        total = ops.index_add(ops.zeros((bags, weight.shape[1]), rows.dtype), bag, scaled)
+        count = ops.index_add(ops.zeros(bags, rows.dtype), bag, there)
+        rows = ops.expand_dims(rows, 0)
+    full = ops.expand_dims(count, -1) > 0
+    if mode == "max":
+        return ops.where(full, ops.max(ops.where(present, rows, -math.inf), axis=1), ops.zeros_like(total))
+    return total if mode == "sum" else total / ops.expand_dims(ops.maximum(count, 1), -1)
 
 
 def _image(name: str, input: Any) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft._listing import listing as _listing
+from weft._module import functional_call
 from weft._tracing import current_recorder
 from weft.autograd import Tensor
 from weft.nn import _padded as rnn
@@ -21,6 +22,7 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "functional_call",
     "get_total_norm",
     "parameters_to_vector",
     "rnn",

@@ -5,6 +5,7 @@
 
 from weft._listing import listing as _listing
 from weft.passes._changes import Change, Changes
+from weft.passes.const_fold import FoldedGraphModule, split_const_subgraphs
 from weft.passes.cse import eliminate_common
 from weft.passes.dce import eliminate_dead
 from weft.passes.fold import fold_constants
@@ -15,6 +16,7 @@ __all__ = [
     "Change",
     "Changes",
     "DEFAULT",
+    "FoldedGraphModule",
     "Pass",
     "PassManager",
     "Report",
@@ -24,6 +26,7 @@ __all__ = [
     "fold_constants",
     "optimize",
     "simplify",
+    "split_const_subgraphs",
 ]
 
 __dir__ = _listing(__name__)
