@@ -14,43 +14,6 @@ SIDES = "give it the same shape and dtype on both sides"
 
 @refused(
     "Branches that disagree",
-    "an array of another size on each side",
-    "the two sides of the branch at line 2 disagree on head: an array float64[2] and an array float64[x_0] "
-    "(at line 3 and at line 5)",
-    at="x.sum() > 0",
-    help=SIDES,
-)
-def sizes_of_sides(x):
-    if x.sum() > 0:
-        head = x[:2]
-    else:
-        head = x
-    return head * 2
-
-
-@instead
-def size_computed_first(x):
-    count = 2 if x.sum() > 0 else len(x)
-    return x[:count] * 2
-
-
-@refused(
-    "Branches that disagree",
-    "a text here, an array there",
-    "the two sides of the branch at line 3 disagree on scaled: 'none' and an array float64[3] "
-    "(at line 4 and before line 3)",
-    at="x.max() == 0",
-    help="use a number or a flag in place of the text, or do on each side what depends on it",
-)
-def kinds_of_sides(x):
-    scaled = np.zeros(3)
-    if x.max() == 0:
-        scaled = "none"
-    return scaled
-
-
-@refused(
-    "Branches that disagree",
     "a variable that only one side assigns",
     "top is assigned on one side of a branch only: at line 3, but not where the condition of line 2 is false",
     at="top",
@@ -68,34 +31,6 @@ def both_sides_assign(x):
     if x.max() > 0:
         top = x.max()
     return x / top
-
-
-@refused(
-    "Branches that disagree",
-    "a result on one path, None on the other",
-    "the two sides of the branch at line 2 disagree on the result: an array float64[x_0] and None "
-    "(at line 3 and at line 4)",
-    at="x.sum() > 0",
-    help="use a value of the other side's type in place of None, and a flag that tells whether there is one",
-)
-def returns_on_one_path(x):
-    if x.sum() > 0:
-        return x / x.sum()
-    return None
-
-
-@refused(
-    "Branches that disagree",
-    "results of another structure",
-    "the two sides of the branch at line 2 disagree on the result: a tuple of 2 and an array float64[x_0] "
-    "(at line 3 and at line 4)",
-    at="x.sum() > 0",
-    help=SIDES,
-)
-def structures_of_results(x):
-    if x.sum() > 0:
-        return x, x.sum()
-    return x
 
 
 @refused(
@@ -132,53 +67,6 @@ def chosen_result(x):
 # Loops
 
 CARRIED = "start with {} of the type it has in the loop"
-
-
-@refused(
-    "Loops",
-    "an array that grows by a factor",
-    "the loop at line 2 changes what x is: an array float64[x_0] before it, an array float64[2*x_0] after an "
-    "iteration (line 3)",
-    at="np.abs(x).sum() < 100",
-    help=CARRIED.format("x"),
-)
-def grows(x):
-    while np.abs(x).sum() < 100:
-        x = np.concatenate([x, x])
-    return x
-
-
-@instead
-def counts_first(x):
-    copies = 1
-    while copies * np.abs(x).sum() < 100:
-        copies *= 2
-    return np.tile(x, copies)
-
-
-@refused(
-    "Loops",
-    "a number that becomes an array",
-    "the loop at line 3 changes what total is: a number of type float before it, an array float64[x_0] after an "
-    "iteration (line 4)",
-    at="np.abs(x).max() > 0.1",
-    help=CARRIED.format("total"),
-)
-def number_becomes_array(x):
-    total = 0.0
-    while np.abs(x).max() > 0.1:
-        total = total + x
-        x = x / 2
-    return total
-
-
-@instead
-def starts_as_array(x):
-    total = np.zeros_like(x)
-    while np.abs(x).max() > 0.1:
-        total = total + x
-        x = x / 2
-    return total
 
 
 @refused(

@@ -12,6 +12,7 @@ from weft.capture._merge import (
     Disagreement,
     Type,
     advice,
+    any_type,
     as_output,
     describe,
     differing,
@@ -203,10 +204,20 @@ class Join:
         if tree_a != tree_b:
             if self.recorder.untyped:
                 return self._slot(name, Type(unknown=True), (a, b))
+            joined = any_type(self.recorder, a, b)
+            if joined is not None:
+                return self._apart(name, a, b, joined, branch)
             a, b, where = differing(a, b)
             self._disagree(name, (a, b), branch, where)
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
         return _Later(lambda items: tree_a.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
+
+    def _apart(self, name: str, a: Any, b: Any, joined: Type, branch: Any) -> Any:
+        """What is of one structure on one side and of another on the other: tuples part by part, all else as it is."""
+        if type(a) is not tuple or type(b) is not tuple or len(a) != len(b):
+            return self._slot(name, joined, (a, b))
+        parts = [self.value(name, x, y, branch) for x, y in zip(a, b, strict=True)]
+        return _Later(lambda items: tuple([p(items) if isinstance(p, _Later) else p for p in parts]))
 
     def _chosen(self, value: Any) -> Type | None:
         """Where no types are known, a branch may choose a function or class too: it is called as it is."""
@@ -222,6 +233,7 @@ class Join:
             joined = None if first is None or second is None else join_types(self.recorder, first, second)
         except Disagreement:
             joined = None
+        joined = any_type(self.recorder, a, b) if joined is None else joined
         if joined is None:
             return self._disagree(name, (a, b), branch)
         if isinstance(a, Array) and isinstance(b, Array) and self._may_choose(a, b, joined):

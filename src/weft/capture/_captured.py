@@ -89,15 +89,16 @@ def _capture(
     shares: bool = True,
     keeps_raising: bool = False,
     whole: bool = False,
+    joins: bool = False,
     counted: Any = None,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
 
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
-    With `whole` a large container of plain data is one input. With `keeps_raising` the graph keeps what may raise, read
-    or not. `make` makes the recorder. `counted` are the numbers outside that the program changes, as far as an attempt
-    before has found out.
+    With `joins` branches and loops may leave a variable with values of different types. With `whole` a large container
+    of plain data is one input. With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the
+    recorder. `counted` are the numbers outside that the program changes, as far as an attempt before has found out.
     """
     wrap_later_names()
     plain, held = original_function(function)
@@ -105,7 +106,7 @@ def _capture(
     keywords = bound_keywords(function)
     bound = bind(plain, (*held, *args), {**keywords, **kwargs}, len(held) if given_only else None)
     recorder = make(branches=branches, boundary=sys._getframe())
-    recorder.keeps_raising = keeps_raising
+    recorder.keeps_raising, recorder.joins = keeps_raising, joins
     recorder.training.counted = counted or {}
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)

@@ -21,6 +21,7 @@ from weft.capture._kinds import same_kind
 from weft.capture._merge import (
     Disagreement,
     Type,
+    any_type,
     as_output,
     describe,
     differing,
@@ -135,7 +136,7 @@ class Carry:
                 leaf = self.recorder.constant(leaf)
             found: Any = self.types.get((name, k)) or self._widened(name, k, type_in(self.recorder, leaf))
             if name in self.whole:
-                found = Type(unknown=True)
+                found = self.types.get((name, 0)) or Type(unknown=True)
             # As long as nothing else is known, an array stays the same one: `x += 1` changes it, and not what x is.
             same = found is None or (isinstance(leaf, Array) and name not in self.rebound)
             same = same or (self.recorder.lists.get(leaf) is not None and name not in self.whole)
@@ -216,8 +217,9 @@ class Carry:
             whole = variable.name in self.whole
             leaves, tree = ([value], LEAF) if whole else self.recorder.lists.flatten(value)
             if tree != variable.tree or self._other_list(variable, leaves):
-                if self.recorder.untyped:
-                    self.whole.add(variable.name)
+                joined = any_type(self.recorder, variable.start, value)
+                if self.recorder.untyped or joined is not None:
+                    self._carry_whole(variable.name, joined)
                     again = True
                     continue
                 self._disagree(variable.name, variable.start, value)
@@ -278,10 +280,16 @@ class Carry:
             if is_same(part, leaf):
                 return False
             if not isinstance(part, Array) or type_in(self.recorder, leaf) is None:
-                self._disagree(variable.name, part, leaf)
+                together = any_type(self.recorder, part, leaf)
+                if together is None:
+                    self._disagree(variable.name, part, leaf)
+                self._carry_whole(variable.name, together)
+                return True
             self.rebound.add(variable.name)
             return True
         found: Any = type_in(self.recorder, leaf)
+        if found is None:
+            found = any_type(self.recorder, leaf)
         if found is None:
             self._disagree(variable.name, part.init, leaf)
         part.final = leaf
@@ -289,7 +297,7 @@ class Carry:
         try:
             joined = join_types(self.recorder, part.type, found)
         except Disagreement:
-            self._disagree(variable.name, part.init, leaf)
+            joined = any_type(self.recorder, part.init, leaf) or self._disagree(variable.name, part.init, leaf)
         if self._describes(part, joined, leaf):
             return False
         self.types[variable.name, k] = joined
@@ -316,7 +324,7 @@ class Carry:
 
     def _describes(self, part: Slot, joined: Type, leaf: Any) -> bool:
         if joined.unknown or part.type.unknown:
-            return part.type.unknown
+            return part.type.unknown and part.type.joined >= joined.joined
         if joined.spec is None:
             return same_kind(joined.kind, part.type.kind)
         if part.type.spec is None:
@@ -353,6 +361,15 @@ class Carry:
             variable.parts.append(slot)
             slots.append(slot)
         return False
+
+    def _carry_whole(self, name: str, joined: Type | None) -> None:
+        """Let a variable whose structure changes be carried as one value, of a type that describes all it is."""
+        self.whole.add(name)
+        before = self.types.get((name, 0))
+        self.types = {key: found for key, found in self.types.items() if key[0] != name}
+        if joined is not None:
+            kept = before is not None and before.joined
+            self.types[name, 0] = Type(unknown=True, joined=joined.joined or kept)
 
     def _flagged(self, variable: Variable, value: Any, slots: list[Slot]) -> bool:
         """A variable that an iteration may leave unassigned: carried with whether it has a value."""

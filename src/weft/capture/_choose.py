@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft.capture._chosen import chosen
 from weft.capture._merge import describe
 from weft.capture._sharing import may_be, tie
 from weft.capture._values import Array, Scalar
@@ -20,6 +21,7 @@ from weft.errors import CaptureError
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
+_DATA = frozenset({bool, int, float, complex, str, type(None), Scalar})
 _HELP = "make it an array, or compare with each place: if k == 0: ... elif k == 1: ..."
 
 
@@ -31,11 +33,13 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
     parts = [pytree.flatten(value) for value in values]
     first, tree = parts[0]
     if any(other != tree for _, other in parts):
+        if not recorder.deriving and all(type(leaf) in _DATA for leaves, _ in parts for leaf in leaves):
+            return chosen(recorder, values, key, list(values))
         _refuse(recorder, name, values)
     columns = zip(*(leaves for leaves, _ in parts), strict=True)
-    chosen = tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
-    recorder.reads.from_outside(chosen)  # a list among the items is that list, not a new one to be changed
-    return chosen
+    item = tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
+    recorder.reads.from_outside(item)  # a list among the items is that list, not a new one to be changed
+    return item
 
 
 def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:

@@ -33,6 +33,8 @@ def collect(
     """`[element(item) for item in iterable if condition(item)]`; of pairs where `kind` is "dict"."""
     if isinstance(iterable, Generated):
         iterable = iterable.settled()
+    if kind == "first":
+        return FirstOf(recorder, iterable, element, condition)
     known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
     items = items_of(recorder, iterable) if known else None
     if items is not None and items.traced and recorder.branches and (recorder.untyped or kind not in _BY_HASH):
@@ -61,6 +63,34 @@ def collect(
             found.append(element(item))
     recorder.reads.made(tuple(found))
     return _by_hash(recorder, kind, found) if kind in _BY_HASH else found
+
+
+class FirstOf:
+    """A generator expression that `next` is given: a loop which its first item ends."""
+
+    def __init__(self, recorder: Recorder, iterable: Any, element: Any, condition: Any) -> None:
+        self.recorder = recorder
+        self.parts = (iterable, element, condition or always)
+        self.native: Iterator[Any] | None = None
+
+    def take(self, *default: Any) -> Any:
+        """`next(self, *default)`."""
+        recorder = self.recorder
+        grown = self.parts[0] if recorder.lists.get(self.parts[0]) is None else recorder.lists.get(self.parts[0])
+        items, element, condition = (grown, *self.parts[1:])
+        if not recorder.branches:
+            return next(self, *default)
+        function = first_or_default if default else first_or_raise
+        return recorder._deeper(recorder.bind(function), (items, element, condition, *default), {})
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:  # in the hands of another `next` than Python's
+        if self.native is None:
+            items = items_of(self.recorder, self.parts[0])
+            self.native = _lazily(self.recorder, self.parts[0] if items is None else items, *self.parts[1:])
+        return next(self.native)
 
 
 def _lazily(recorder: Recorder, items: Any, element: Callable[[Any], Any], condition: Any) -> Iterator[Any]:
@@ -212,6 +242,22 @@ def append_if(kept: Any, item: Any, element: Any, found: Any) -> None:
     """Collect the element of an item that meets a condition."""
     if kept:
         found.append(element(item))
+
+
+def first_or_default(items: Any, element: Any, condition: Any, default: Any) -> Any:
+    """The element of the first item that meets a condition."""
+    for item in items:
+        if condition(item):
+            return element(item)
+    return default
+
+
+def first_or_raise(items: Any, element: Any, condition: Any) -> Any:
+    """The same where there is no default."""
+    for item in items:
+        if condition(item):
+            return element(item)
+    raise StopIteration
 
 
 def always(value: Any) -> bool:

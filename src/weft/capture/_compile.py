@@ -333,19 +333,20 @@ class CompiledFunction:
 
     def _capture(self, args: list[Any], kwargs: dict[str, Any]) -> Entry:
         ladder = {None: (True, False), True: (True,), False: (False, True)}[self._dynamic]
-        ways = [(dynamic, False) for dynamic in ladder]
+        ways = [(dynamic, False, False) for dynamic in ladder]
+        ways += [] if self._dynamic else [(ladder[0], False, True)]
         if self._dynamic is not False and large_data([*args, *kwargs.values()]):
-            ways = [*((dynamic, True) for dynamic in ladder), *ways]
+            ways = [*((dynamic, True, joins) for dynamic, _, joins in ways), *ways]
         met: list[Exception] = []
-        for dynamic, whole in ways:
-            how = {"keeps_raising": self._keeps_raising, "whole": whole}
+        for dynamic, whole, joins in ways:
+            how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins}
             try:
                 captured = capture_call(self._plain, tuple(args), kwargs, dynamic, **how)
                 entry = Entry(captured, not dynamic)
                 entry.run = self._guarded(entry)
                 return entry
             except Exception as error:  # whatever it is, the other way may do without
-                met += [] if whole else [error]
+                met += [] if whole or joins else [error]
         raise next((error for error in met if not isinstance(error, TraceError)), met[0])
 
     def _guarded(self, entry: Entry) -> Callable[..., Any]:

@@ -150,7 +150,10 @@ class Expressions:
                     keyword.value = self.expr(keyword.value)
                 return node
         called = self.expr(target)
+        first = isinstance(target, ast.Name) and target.id == "next" and [type(a) for a in node.args[:1]]
         args = [self.expr(each) for each in node.args]
+        if first == [ast.GeneratorExp]:
+            _of_first(args[0])
         for keyword in node.keywords:
             keyword.value = self.expr(keyword.value)
         return hook(node, "call", called, *args, keywords=node.keywords)
@@ -383,6 +386,13 @@ class Expressions:
 
 
 _KINDS = {ast.ListComp: "list", ast.GeneratorExp: "generator", ast.SetComp: "set", ast.DictComp: "dict"}
+
+
+def _of_first(generator: Any) -> None:
+    """Let a converted generator expression, of which `next` takes the first item alone, be told as one."""
+    kind = generator.args[1] if isinstance(generator, ast.Call) and len(generator.args) > 1 else None
+    if isinstance(kind, ast.Constant) and kind.value == "generator":
+        kind.value = "first"
 
 
 def _keeps(node: Any, names: set[str]) -> bool:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ class Explanation:
     graph: Graph | None
     details: str
     stopped: str | None = None
+    way: tuple[str, str] = ("with its sizes and numbers fixed", "with open sizes and numbers")  # captured, and not
 
     @property
     def captured(self) -> bool:
@@ -54,8 +56,8 @@ class Explanation:
         if not self.problems:
             return f"{self.name} is captured: {self.details}"
         if self.captured:
-            head = f"{self.name} is captured with its sizes and numbers fixed: {self.details}"
-            parts = [head, f"with open sizes and numbers: {count}"]
+            head = f"{self.name} is captured {self.way[0]}: {self.details}"
+            parts = [head, f"{self.way[1]}: {count}"]
         else:
             parts = [f"{self.name} cannot be captured: {count}"]
         parts += [_numbered(number, problem) for number, problem in enumerate(self.problems, 1)]
@@ -80,15 +82,21 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         problems, stopped = _survey(function, args, kwargs, error)
     else:
         return Explanation(name, [], entry.graph, "\n".join(report(entry)))
-    try:
-        entry = _entry(function, args, kwargs, dynamic=False)
-    except Exception:  # it is told of already, with open sizes
-        return Explanation(name, problems, None, "", stopped)
-    return Explanation(name, problems, entry.graph, "\n".join(report(entry)))
+    fixed = Explanation(name, problems, None, "", stopped)
+    for how, way in (
+        ({"dynamic": False}, fixed.way),
+        ({"dynamic": True, "joins": True}, ("with variables of several types", "with one type for each variable")),
+    ):
+        with contextlib.suppress(Exception):  # it is told of already, with open sizes
+            entry = _entry(function, args, kwargs, **how)
+            return Explanation(name, problems, entry.graph, "\n".join(report(entry)), None, way)
+    return fixed
 
 
-def _entry(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dynamic: bool) -> Entry:
-    return Entry(capture_call(function, args, kwargs, dynamic, keeps_raising=True), not dynamic)
+def _entry(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dynamic: bool, joins: bool = False
+) -> Entry:
+    return Entry(capture_call(function, args, kwargs, dynamic, keeps_raising=True, joins=joins), not dynamic)
 
 
 def _survey(

@@ -18,6 +18,7 @@ import numpy as np
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._cells import has_places
+from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
 from weft.capture._identity import same_object
 from weft.capture._iterables import Items
@@ -315,6 +316,8 @@ class Hooks(PlainHooks):
         return self.read(self.recorder.attribute(value, name))
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
+        if isinstance(target, Joined):
+            target.refuse_change(f".{name} = ...")
         if isinstance(target, Opaque):
             self.recorder.create(setattr, (target, name, value), {}, None)
             return
@@ -406,6 +409,8 @@ class Hooks(PlainHooks):
         self.setitem(target, key, new)
 
     def delitem(self, target: Any, key: Any) -> None:
+        if isinstance(target, Joined):
+            target.refuse_change("del")
         if isinstance(target, Opaque):
             self.recorder.create(operator.delitem, (target, key), {}, None)
             return

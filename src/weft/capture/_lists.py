@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _NUMBERS = (bool, int, float, complex)
 
 
+_THIS = "a list that changes under a traced condition"
+
+
 class GrownList(Items):
     """Stands for a list of the program from where it first changes under a traced condition.
 
@@ -88,7 +91,7 @@ class GrownList(Items):
         """
         found = type_of(leaf)
         if isinstance(leaf, Array):
-            leaf.buffer.listed = True
+            leaf.buffer.listed = _THIS
             self.holding.append(leaf.buffer)
         if found is None or found.spec is None:
             return found
@@ -201,7 +204,7 @@ class GrownList(Items):
             type_ = Type(visible_sizes(self.recorder, type_.spec, self.recorder.region), tensor=type_.tensor)
         made = value_of(self.recorder, type_, node, node.name)
         if isinstance(made, Array):
-            made.buffer.listed = True
+            made.buffer.listed = _THIS
         elif type_.spec is None and not type_.unknown:
             node.meta["type"] = type_.meta
         return made
@@ -373,4 +376,4 @@ class Lists:
             made = self.grown.pop(key)
             made.go_back()
             for buffer in made.holding:
-                buffer.listed = False
+                buffer.listed = ""

@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._chosen import chosen
-from weft.capture._iterables import Items
+from weft.capture._iterables import Collected, Items
 from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
 from weft.capture._opaque import is_opaque
@@ -116,6 +116,9 @@ def _fields(value: Any) -> tuple[Any, ...]:
 def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`list(x)`, `tuple(x)`, `set(x)`, `dict(x)`."""
     args = recorder.lists.of(recorder.lists.whole(args))
+    open_ = isinstance(args[0], Collected) and not recorder.can_decide(args[0].length) if args else False
+    if open_ and cls in (tuple, set, frozenset):
+        return recorder.opaque(cls, args, kwargs)
     if recorder.untyped and args and isinstance(args[0], Items) and args[0].traced:
         from weft.capture._collect import collect
 

@@ -14,9 +14,11 @@ import numpy as np
 
 from weft import pytree
 from weft.autograd import Tensor
+from weft.capture._chosen import Joined
 from weft.capture._kinds import joined_kind
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
+from weft.capture._sharing import may_be
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.graph import Node
 from weft.ops import Spec
@@ -39,6 +41,7 @@ class Type:
     kind: Any = None
     tensor: bool = False
     unknown: bool = False  # whether it may be anything
+    joined: bool = False  # whether it is one of several things that have other names
 
     @property
     def meta(self) -> Any:
@@ -64,7 +67,7 @@ class Disagreement(Exception):
 def type_of(value: Any) -> Type | None:
     """The type of a number or an array; None for any other thing."""
     if isinstance(value, Opaque):
-        return Type(unknown=True)
+        return Type(unknown=True, joined=isinstance(value, Joined))
     if isinstance(value, Array):
         return Type(spec=value.spec, tensor=getattr(type(value), "_is_tensor", False))
     if isinstance(value, Scalar):
@@ -74,6 +77,35 @@ def type_of(value: Any) -> Type | None:
     if isinstance(value, np.generic):
         return Type(kind=value.dtype)
     return Type(kind=type(value)) if type(value) in (bool, int, float, complex) else None
+
+
+def any_type(recorder: Recorder, *values: Any) -> Type | None:
+    """The type of a variable that is left with values of different types; None where it may not be.
+
+    What the values hold is not written from now on, as it has other names.
+    """
+    if not recorder.joins or recorder.deriving or recorder.tensors or not all(map(_joinable, values)):
+        return None
+    for value in values:
+        if type(value) is list:
+            recorder.lists.own(value)
+        for leaf in pytree.leaves_of(value):
+            for buffer in may_be(leaf.buffer) if isinstance(leaf, Array) else ():
+                buffer.listed = "a variable that a branch or a loop decides"
+    return Type(unknown=True, joined=not all(map(_is_fixed, values)))
+
+
+def _joinable(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return all(map(_joinable, value))
+    return value is None or isinstance(value, (Opaque, str, np.ndarray)) or type_of(value) is not None
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether nothing can change a value, or all its names are of one object of the running graph."""
+    if type(value) is tuple:
+        return all(map(_is_fixed, value))
+    return not isinstance(value, (list, Array, np.ndarray, Joined))
 
 
 def type_in(recorder: Recorder, value: Any) -> Type | None:
@@ -126,7 +158,7 @@ def advice(a: Any, b: Any) -> str:
 def join_types(recorder: Recorder, a: Type, b: Type) -> Type:
     """The type that describes two; its sizes are None where the two differ and only running can tell."""
     if a.unknown or b.unknown:
-        return Type(unknown=True)
+        return Type(unknown=True, joined=a.joined or b.joined)
     if a.spec is None and b.spec is None:
         return Type(kind=joined_kind([a.kind, b.kind]))
     if a.spec is None or b.spec is None:
@@ -196,7 +228,7 @@ def settle_sizes(recorder: Recorder, spec: Spec, node: Node, name: str) -> Spec:
 def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Region | None = None) -> Any:
     """The traced value of a node where paths have met; an array gets a buffer of its own."""
     if type_.unknown:
-        return Opaque(recorder, node)
+        return Joined(recorder, node) if type_.joined else Opaque(recorder, node)
     if type_.spec is None:
         made = Scalar(recorder, type_.kind, node)
         made.name = name

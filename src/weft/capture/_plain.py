@@ -422,7 +422,7 @@ class PlainHooks(_Names):
         """A list, generator or set of `element(item)` for the items that meet the condition; or a dict of pairs."""
         if kind != "list":
             found = _generated(iter(iterable), element, condition)
-            if kind == "generator":
+            if kind in ("generator", "first"):
                 return found
             if kind == "set":
                 return {item for item in found}  # noqa: C416  # as written: Python says the same of what has no hash

@@ -484,6 +484,8 @@ def _sorted(calls: PythonCalls, iterable: Any, *, key: Any = None, reverse: Any 
     if isinstance(iterable, GrownList) and key is None:
         return calls.recorder.opaque(sorted, (iterable,), {"reverse": reverse} if reverse is not False else {})
     recorder = calls.recorder
+    if key is None and isinstance(iterable, Collected) and not recorder.can_decide(iterable.length):
+        return recorder.opaque(sorted, (iterable,), {"reverse": reverse} if reverse is not False else {})
     if key is not None or python_class(iterable) is not np.ndarray or len(iterable.spec.shape) != 1:
         return ordered(recorder, iterable, key, reverse)
     return ordered_array(recorder, iterable, reverse)

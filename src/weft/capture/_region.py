@@ -50,7 +50,9 @@ class Buffer:
         self.layout = layout
         self.stale: str | None = None
         self.maybe: tuple[str, ...] = ()
-        self.listed = False  # whether a list that changes in a loop holds it: its elements are values, not memory
+        self.listed = (
+            ""  # what else holds it, as a value and not as memory: a list that changes in a loop, for instance
+        )
         self.choice: tuple[Any, Any, Any] | None = None
         self.shadows: list[Buffer] = []
         self.origins: tuple[Buffer, ...] = ()
@@ -179,7 +181,7 @@ class Region:
             )
         if buffer.listed:
             raise CaptureError(
-                f"a write to {_spoken(buffer)}, which a list that changes under a traced condition holds as well",
+                f"a write to {_spoken(buffer)}, which {buffer.listed} holds as well",
                 where=_where.user_line(),
                 help=f"let the list have a copy: items.append({buffer.name}.copy())",
             )
