@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 import weft
+from programs._compare import assert_same, call
 from weft.errors import CaptureError
 
 POINTS = (np.array([1.2, 2.0]), np.array([1.2, 2.0, 7.0]), np.array([7.0, 2.0]))
@@ -281,3 +283,66 @@ def test_iterators_advance_where_they_are_made():
         weft.compile(outside)(POINTS[0])
     for x in POINTS:
         assert weft.compile(inside)(x) == inside(x)
+
+
+def a_key_at_the_end(x):
+    made = {"mean": x.mean(), "parts": [x]}
+    if x[0] > 5:
+        made["most"] = (x.max(), {"n": len(x)})
+    return made
+
+
+def a_key_of_a_loop(x):
+    made = {}
+    for v in x:
+        made["last"] = v
+    return [made]
+
+
+def a_default_of_a_loop(x):
+    made = defaultdict(list)
+    for i in range(len(x)):
+        made["all"].append(x[i])
+    return made
+
+
+def counted(x):
+    made = Counter(more=0)
+    for v in x:
+        if v > 5:
+            made["more"] += 1
+    return made
+
+
+@pytest.mark.parametrize("program", [a_key_at_the_end, a_key_of_a_loop, a_default_of_a_loop, counted])
+def test_keys_that_a_branch_or_a_loop_brings(program):
+    compiled = weft.compile(program)
+    for x in (*POINTS, np.zeros(0)) if program is not a_key_at_the_end else POINTS:
+        assert_same(call(compiled, (x,)), call(program, (x,)))
+
+
+def assigned_after_others(x):
+    made = {}
+    if x[0] > 5:
+        made["a"] = 1
+    made["b"] = 2
+    made["a"] = 3
+    return made
+
+
+def in_another_order(x):
+    made = {}
+    if x[0] > 5:
+        made["a"] = 1
+        made["b"] = 2
+    else:
+        made["b"] = 3
+        made["a"] = 4
+    return list(made)
+
+
+@pytest.mark.parametrize("program", [assigned_after_others, in_another_order])
+def test_an_order_of_keys_that_a_branch_decides(program):
+    for way in (lambda: weft.compile(program)(POINTS[0]), lambda: weft.script(program)):
+        with pytest.raises(CaptureError, match="the order of the keys of a dict is known only when the graph runs"):
+            way()

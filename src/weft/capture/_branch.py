@@ -26,6 +26,7 @@ from weft.capture._merge import (
     visible_sizes,
 )
 from weft.capture._opaque import Opaque
+from weft.capture._present import note_orders, orders
 from weft.capture._raising import raises
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
@@ -91,13 +92,14 @@ class Branch:
         self.taken = True
         self.regions: list[Region] = []
         self.results: list[tuple[Any, ...]] = []
+        self.orders: list[Any] = []  # of the keys of dicts, as each side leaves them
         self.again = False  # whether both sides are to be captured once more
         self.grown = recorder.lists.mark()
         self.watched = Watched(recorder, self.cells)
 
     def __iter__(self) -> Iterator[Branch]:
         while True:
-            self.regions, self.results, self.again = [], [], False
+            self.regions, self.results, self.orders, self.again = [], [], [], False
             self.watched = Watched(self.recorder, self.cells)
             for taken in (True, False):
                 self.taken = taken
@@ -129,9 +131,12 @@ class Branch:
             self.recorder.lists.go_back(self.grown)
             return self.start
         self.results.append((*values, *self.watched.read()))
+        dicts = self.watched.dicts
+        self.orders.append(orders(dicts))
         if len(self.results) == 1:
             self.watched.write(self.watched.start)
             return self.start
+        note_orders(self.recorder, dicts, *self.orders)
         joined = self._join()
         self.watched.write(joined[len(values) :])
         return joined[: len(values)]

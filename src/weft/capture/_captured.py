@@ -17,6 +17,7 @@ from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
 from weft.capture._convert import convert
+from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
 from weft.capture._wrap import wrap_later_names
@@ -158,7 +159,9 @@ def _decided(recorder: Recorder) -> set[Node]:
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
-    leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
+    if recorder.unordered:
+        check_order(recorder, result)
+    leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))
     recorder.training.finish(leaves)
     recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     nodes = [recorder.arg(leaf) for leaf in leaves]

@@ -173,6 +173,11 @@ class Watched:
         return frozenset(name for name, place in pairs if not isinstance(place.holder, CellType))
 
     @property
+    def dicts(self) -> list[Any]:
+        """The dicts that they are items of."""
+        return list({id(place.holder): place.holder for place in self.own if place.item}.values())
+
+    @property
     def outdated(self) -> bool:
         """Whether more places have been found since."""
         return any(map(self._matters, self.places.all()[self.count :]))

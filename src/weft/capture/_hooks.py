@@ -30,6 +30,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._ordering import ordered
 from weft.capture._outside import OTHER_CONTAINERS, changes
 from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
+from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, asked_of, attribute, python_class
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
 from weft.graph._control import check
@@ -387,6 +388,7 @@ class Hooks(PlainHooks):
         if isinstance(key, Traced):
             key = operator.index(key)
         if has_places(target):
+            note_assigned(self.recorder, target, key)
             self.recorder.change_place(target, key, f"[{key!r}]")
         else:
             self._change(target, "[...] = ...")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._convert_site import Site
+from weft.capture._present import check_order
 from weft.capture._values import MaybeUnbound, Traced, Undefined, is_traced
 from weft.errors import CaptureError
 
@@ -62,6 +63,8 @@ def _error(name: str) -> Exception:
 def whole(recorder: Recorder, value: Any) -> Any:
     """A value all of which is read: refused of a dict with a key that only one side of a branch has brought."""
     if isinstance(value, dict):
+        if recorder.unordered:
+            check_order(recorder, value)
         for key, part in value.items():
             if isinstance(part, Undefined):
                 _maybe_there(recorder, f"a dict has the key {key!r}")

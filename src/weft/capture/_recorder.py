@@ -23,6 +23,7 @@ from weft.capture._layouts import layout_of
 from weft.capture._lists import GrownList, Lists
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
+from weft.capture._present import missing_last
 from weft.capture._raising import may_not_fit, may_raise
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
@@ -83,6 +84,7 @@ class Recorder(Running, Memory, Refusals):
         self.branches = branches
         self.boundary = boundary
         self.keeps_raising = False  # whether calls that may raise stay where nothing reads what they give
+        self.unordered: dict[int, Any] = {}  # by id, dicts of which only running tells the order of the keys
         self.joins = False  # whether a branch or a loop may leave a variable with values of different types
         self.untyped = False  # whether all values are of unknown type, as in a script
         self.numpy = NumpyCalls(self)
@@ -163,7 +165,7 @@ class Recorder(Running, Memory, Refusals):
         if isinstance(value, _KEPT):
             return self.function_arg(value)
         if kind is dict:
-            return {key: self.arg(part) for key, part in value.items()}
+            return missing_last(self, value) or {key: self.arg(part) for key, part in value.items()}
         if kind is slice:
             return slice(self.arg(value.start), self.arg(value.stop), self.arg(value.step))
         if isinstance(value, Dim):

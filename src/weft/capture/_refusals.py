@@ -136,6 +136,11 @@ class Refusals:
 
     def undefined(self: Any, value: Undefined) -> Any:
         """Raise the error of reading a variable that has no value."""
+        if value.why is None and value.name.startswith("["):
+            self.refuse(
+                f"whether a {value.name} is there is known only when the graph runs: a branch or a loop adds it",
+                help="assign it before the branch or the loop too, such as None",
+            )
         if value.why is None:
             raise UnboundLocalError(
                 f"cannot access local variable '{value.name}' where it is not associated with a value"

@@ -35,6 +35,7 @@ from weft.capture._captured import bound_keywords, original_function
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
+from weft.capture._present import check_order, has_missing
 from weft.capture._recorder import Recorder
 from weft.capture._trace import as_module
 from weft.capture._wrap import wrap_later_names
@@ -153,7 +154,8 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
         if recorder.refused is None or isinstance(error, CaptureError):
             raise
         raise recorder.refused from error
-    leaves, tree = pytree.flatten(result, is_leaf=lambda value: recorder.lists.get(value) is not None)
+    check_order(recorder, result)
+    leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))
     graph.output(recorder.in_structure(tree, [recorder.arg(leaf) for leaf in leaves]))
 
 

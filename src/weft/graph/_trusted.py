@@ -97,6 +97,7 @@ _CAPTURED = {
     "_numpy_calls": "write_at",
     "_numpy_views": "with_flat",
     "_numpy_writes": "after apply_at",
+    "_present": "only_there",
     "_python_calls": "added",
     "_text": "percent print_error",
     "_wrap": "as_given still_as_given",
