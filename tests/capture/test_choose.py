@@ -77,7 +77,7 @@ def row_written(x):
     [
         (lambda x: [1, 2.5][int(x[0])], "a list of a number of type int and a number of type float, indexed by"),
         (
-            lambda x: [1, (2, 3)][int(x[0])],
+            lambda x: [1, (2, np.ones(2))][int(x[0])],
             "a list of a number of type int and a tuple of 2, indexed by a traced value",
         ),
         (lambda x: [x[0], 1.0][int(x[0])], "a list of a number of type float64 and a number of type float"),
