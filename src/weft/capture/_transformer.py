@@ -35,6 +35,10 @@ class _TransformerTracer(Tracer):
         self._start(root)
         self.graph = graph
 
+    def create_arg(self, a: Any) -> Any:
+        """As in any trace; a function of whatever kind stays the argument that it was."""
+        return a if callable(a) and not isinstance(a, Proxy) else super().create_arg(a)
+
 
 class Transformer(Interpreter):
     """Rewrites a GraphModule by running it; override a method of the interpreter to change what is written.
