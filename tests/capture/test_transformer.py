@@ -106,3 +106,11 @@ def test_constants_and_metadata_are_kept() -> None:
 
     changed = Other(gm).transform()
     assert "type" not in next(n for n in changed.graph.nodes if n.name == "add").meta
+
+
+def test_functions_of_every_kind_stay_arguments() -> None:
+    def draws(x: Any) -> Any:
+        return x + np.random.default_rng(3).normal(size=3)
+
+    gm = weft.script(draws)
+    np.testing.assert_array_equal(weft.Transformer(gm).transform()(np.zeros(3)), draws(np.zeros(3)))

@@ -19,7 +19,7 @@ from typing import Any
 from weft._module import Module
 from weft.capture._proxy import Proxy
 from weft.capture._tracer import Tracer
-from weft.errors import GraphError
+from weft.errors import GraphError, TraceError
 from weft.graph import Graph, GraphModule, Interpreter, Node
 from weft.graph._arguments import graphs_in, map_aggregate, map_copy
 from weft.graph._interpreter import RUNS_BODIES
@@ -37,7 +37,12 @@ class _TransformerTracer(Tracer):
 
     def create_arg(self, a: Any) -> Any:
         """As in any trace; a function of whatever kind stays the argument that it was."""
-        return a if callable(a) and not isinstance(a, Proxy) else super().create_arg(a)
+        try:
+            return super().create_arg(a)
+        except TraceError:
+            if callable(a):
+                return a
+            raise
 
 
 class Transformer(Interpreter):
