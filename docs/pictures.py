@@ -24,7 +24,7 @@ def pictures() -> dict[str, str]:
     """Each picture as SVG, by the name of its file."""
     compiled = weft.compile(energy)
     compiled(0.5, np.ones(4))
-    return {"energy.svg": compiled.graph.to_svg()}
+    return {"energy.svg": compiled.graph.to_svg().replace(str(Path(__file__).parent), "docs")}
 
 
 if __name__ == "__main__":
