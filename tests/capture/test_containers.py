@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
 from collections.abc import Callable
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -408,3 +408,22 @@ def test_each_call_makes_its_own() -> None:
     for make in (MAPPINGS["OrderedDict"], SEQUENCES["deque"], RECORDS["registered"]):
         one, other = weft.compile(lambda a, b, make=make: (make(a, b), make(a, b)))(X, Y)
         assert one is not other
+
+
+class Plain:
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+
+
+@pytest.mark.parametrize("make", [Plain, lambda a, b: SimpleNamespace(a=a, b=b)])
+def test_other_objects_are_refused_by_class(make: Any) -> None:
+    ways = [weft.compile, weft.vmap, lambda f: lambda a, b: weft.script(f), lambda f: lambda a, b: weft.trace(f, a, b)]
+    for way in ways:
+        with pytest.raises(CaptureError, match="cannot be an argument or a result in a graph") as caught:
+            way(lambda a, b: make(a, b))(X, Y)
+        assert "weft.pytree.register" in str(caught.value.help)
+    given = make(X, Y)
+    for derivative in (weft.grad, weft.value_and_grad, weft.jacrev, weft.jacfwd, weft.hessian):
+        with pytest.raises(weft.errors.NotDifferentiable, match=r"an object of class (Plain|SimpleNamespace)"):
+            derivative(lambda c: (c.a * c.b).sum())(given)
+    assert np.array_equal(weft.compile(lambda c: c.a * c.b)(given), X * Y)

@@ -7,7 +7,7 @@ import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -187,7 +187,9 @@ class Recorder(Running, Memory, Refusals):
             return value.handle.node
         return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
-            help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
+            help="make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"
+            if hasattr(value, "__dict__") and not isinstance(value, ModuleType)
+            else "use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
         )
 
     def in_structure(self, tree: pytree.Tree, nodes: list[Any]) -> Any:

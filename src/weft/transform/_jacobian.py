@@ -19,7 +19,7 @@ from weft.capture._recorder import Recorder
 from weft.capture._region import Buffer
 from weft.capture._values import Array, Scalar
 from weft.ops._dim import Dim
-from weft.transform._leaves import Numbers, checked, in_structure, positions
+from weft.transform._leaves import Numbers, checked, in_structure, no_derivative, positions
 from weft.transform._modules import open_modules
 from weft.transform._section import is_leaf, traced
 from weft.transform._transformed import Transformed
@@ -59,6 +59,9 @@ def _chosen(
     leaves, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
     leaves = [traced(recorder, leaf) for leaf in leaves]
     args = tree.unflatten(leaves)[0]
+    for leaf in pytree.flatten(tuple(args[place] for place in places), is_leaf=is_leaf)[0]:
+        if leaf is not None and not isinstance(leaf, (Array, Scalar, int, float, complex, np.number)):
+            raise no_derivative(leaf)
 
     def call(*chosen: Any) -> Any:
         given, named = tree.unflatten([_own(recorder, leaf) for leaf in leaves])

@@ -84,15 +84,20 @@ def must_vary(section: Section, numbers: Sequence[int]) -> list[Node]:
     for number in numbers:
         place, leaf = section.places[number], section.given[number]
         if place is None or not varies(section, number):
-            shown = f"an array of {leaf.spec.dtype}" if isinstance(leaf, Array) else _spoken(leaf)
-            raise NotDifferentiable(
-                f"an argument that is {shown} has no derivative: it does not vary continuously",
-                where=_where.user_line(),
-                help=_REGISTER if place is None and _is_object(leaf) else _FLOATS,
-            )
+            raise no_derivative(leaf)
         assert place is not None
         found.append(place)
     return found
+
+
+def no_derivative(leaf: Any) -> NotDifferentiable:
+    """The error for a leaf of an argument that a function is to be differentiated by, and that does not vary."""
+    shown = f"an array of {leaf.spec.dtype}" if isinstance(leaf, Array) else _spoken(leaf)
+    return NotDifferentiable(
+        f"an argument that is {shown} has no derivative: it does not vary continuously",
+        where=_where.user_line(),
+        help=_REGISTER if _is_object(leaf) else _FLOATS,
+    )
 
 
 _FLOATS = "give floating point numbers, or name other arguments in argnums"
@@ -104,7 +109,7 @@ _REGISTER = (
 
 def _is_object(leaf: Any) -> bool:
     """Whether a leaf is an object of a class of the program's own, which may hold what varies."""
-    return hasattr(leaf, "__dict__") and not isinstance(leaf, (Scalar, type)) and not callable(leaf)
+    return hasattr(leaf, "__dict__") and not isinstance(leaf, (Array, Scalar, type)) and not callable(leaf)
 
 
 def _spoken(leaf: Any) -> str:
