@@ -391,6 +391,8 @@ def test_inside_other_captures(tmp_path: Path) -> None:
     outer = weft.compile(lambda x: loaded(x * 2, 3.0) + 1)
     same(outer(x), loss(x * 2, 3.0) + 1)
     assert weft.compile(loaded) is loaded
+    with pytest.raises(CaptureError):
+        weft.script(loaded)
     with pytest.raises(CaptureError, match=r"x has dtype float64(.|\n)*it was saved for x: float64"):
         weft.compile(lambda x: loaded(x.astype(np.float32), 3.0))(x)
 

@@ -261,7 +261,7 @@ class CompiledFunction:
         if (made.__kwdefaults__ or {}).keys() == (self._keywords or {}).keys():
             made.__kwdefaults__ = self._keywords  # the dict itself: what is put into it counts
         made.__name__, made.__qualname__ = self._plain.__name__, self._plain.__qualname__  # Python's errors say it
-        held, original = self._held, self.__weft_original__
+        held, original = self._held, getattr(self, "__weft_original__", None)
         if isinstance(original, functools.partial):  # what is put into its keywords counts
             return lambda *args, **keywords: made(*held, *args, **{**bound_keywords(original), **keywords})
         return functools.partial(made, *held) if held else made

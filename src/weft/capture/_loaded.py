@@ -16,7 +16,7 @@ from weft.capture._compile import CompiledFunction, Guarded, Runner
 from weft.capture._loaded_inside import call_inside
 from weft.capture._recorder import Recorder
 from weft.errors import NotCovered
-from weft.graph import Graph
+from weft.graph import Graph, GraphModule
 
 _SHOWN = 5  # graphs that a message tells of
 
@@ -29,6 +29,13 @@ class LoadedEntry(Guarded):
         self.static, self.step = static, step
         self.use(runner)
         graph.holds_while = tuple(c.says for c in checks.conditions if not c.basic)
+
+    def over_ops(self) -> GraphModule:
+        """The graph as a module whose code is its own and calls the ops themselves: it can be captured."""
+        owner = self.graph.owning_module
+        made = GraphModule(dict(self.graph.constants), self.graph)
+        self.graph.owning_module = owner
+        return made
 
 
 class LoadedFunction(CompiledFunction):
@@ -53,7 +60,7 @@ class LoadedFunction(CompiledFunction):
         self._all = signature
         self._held, self._saved = held, state
         super().__init__(self, "numpy", None)
-        del self.__dict__["__wrapped__"]
+        del self.__dict__["__wrapped__"], self.__dict__["__weft_original__"]  # there is no function inside
         self._entries = entries  # type: ignore[assignment]  # they answer what is asked of a loaded function
         self._runs = tuple(entry.run for entry in entries)
         for entry in entries:

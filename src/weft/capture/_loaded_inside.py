@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 import operator
-import types
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,18 +59,10 @@ def call_inside(loaded: LoadedFunction, recorder: Recorder, args: tuple[Any, ...
         failed = seen.failing(entry.checks)
         if failed is None:
             inputs = [seen.value(one) for one in entry.checks.inputs]
-            return recorder.run(_forward(entry), (entry.module, *inputs), {})
+            module = entry.over_ops()
+            return recorder.run(type(module).forward, (module, *inputs), {})
         failing.append((entry, failed.says.join(("not captured while ", "")) if failed.told else failed.says))
     return recorder.refuse(loaded.not_covered(failing).message, help=_HELP)
-
-
-def _forward(entry: LoadedEntry) -> Any:
-    """The code of the graph, over the ops themselves."""
-    forward = type(entry.module).forward
-    space = {**forward.__globals__}
-    if "weft" in space:
-        space["weft"] = import_module("weft")
-    return types.FunctionType(forward.__code__, space, forward.__name__, forward.__defaults__, forward.__closure__)
 
 
 class _Seen:
