@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -139,3 +140,100 @@ def test_a_vector_with_gaps_is_copied(makers: tuple[int, ...]) -> None:
     for which in makers:
         given, other = ((np.arange(4.0), np.arange(8.0)[::2])[which] for _ in range(2))
         assert_same(call(compiled, (given,)), call(raveled, (other,)))
+
+
+def tiles_to_image(x):
+    b, h, w, p, q, c = x.shape
+    return x.transpose(0, 5, 1, 3, 2, 4).reshape(b, c, h * p, w * q) * 2
+
+
+def turned_in_a_loop(a, n):
+    x = a
+    for _ in range(n):
+        x = x.T + 0  # in the order of what it was computed from
+    v = x.ravel()
+    v[0] = 99
+    return x
+
+
+def turned_on_one_side(a, n):
+    x = a.T + 1 if a.sum() > n else a * 2
+    v = x.ravel()
+    v[0] = 99
+    return x
+
+
+def at_most_three_columns(a, n):
+    v = a[:, :3].ravel()
+    v[:] = -1
+    return v
+
+
+def copies_in_orders(a, n):
+    found = [a.T.copy(), a.copy("F"), np.array(a.T, order="C"), a.T.astype(np.float32), np.copy(a.T, order="A")]
+    for copied in found:
+        flat = copied.ravel()
+        flat[:1] = n
+    return found
+
+
+def parts_of_weft(a, n):
+    for part in weft.unstack(a):
+        part += n
+    weft.flatten(a)[0] = 7
+    return a
+
+
+def diagonal_seen(a, n):
+    y = a[:3, :3] * 1
+    d, rows = np.linalg.diagonal(y), np.broadcast_arrays(y, y[0])
+    y[0, 0] = n
+    return d * 1, y, rows[0] * 1
+
+
+@pytest.mark.parametrize("program", [turned_in_a_loop, turned_on_one_side])
+def test_what_is_known_where_paths_meet(program: Callable[..., Any]) -> None:
+    for n in (1, 2, 3, 20):
+        expected = program(np.arange(9.0).reshape(3, 3), n)
+        with contextlib.suppress(weft.errors.CaptureError):
+            np.testing.assert_array_equal(weft.compile(program)(np.arange(9.0).reshape(3, 3), n), expected)
+    with pytest.raises(weft.errors.CaptureError, match="whether the two share memory depends on how it lies"):
+        weft.compile(program)(np.ones((3, 3)), 20)
+
+
+@pytest.mark.parametrize("program", [at_most_three_columns, copies_in_orders, parts_of_weft, diagonal_seen])
+def test_parts_and_copies_lie_as_in_numpy(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for shape in ((3, 100), (3, 3), (4, 3), (3, 3)):
+        (given, other) = (np.arange(float(np.prod(shape))).reshape(shape) for _ in range(2))
+        got, expected = call(compiled, (given, 5)), call(program, (other, 5))
+        assert_same(got, expected, identity=True)
+
+
+def test_no_memory_is_made_up() -> None:
+    x = np.arange(288.0).reshape(2, 3, 4, 2, 2, 3)
+    np.testing.assert_array_equal(weft.compile(tiles_to_image)(x), tiles_to_image(x))
+
+
+def flattened(a):
+    return a.ravel()
+
+
+@pytest.mark.parametrize("make", [lambda a: a[::2], lambda a: a[::-1], lambda a: a[1:], lambda a: a[:1:2]])
+def test_ravel_copies_where_numpy_does(make: Any) -> None:
+    a = make(np.arange(12.0))
+    for dynamic in (None, False):
+        shared = np.shares_memory(weft.compile(flattened, dynamic=dynamic)(a), a)
+        assert shared == np.shares_memory(flattened(a), a)
+
+
+def test_a_reshape_that_nothing_writes() -> None:
+    traced = weft.trace(lambda x: x.T.reshape(-1), weft.spec(("n", "m")))
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(traced(x), x.T.reshape(-1))
+
+
+def test_memory_order_of_results() -> None:
+    a = np.arange(12.0).reshape(3, 4)
+    for got, expected in zip(weft.compile(copies_in_orders)(a, 5), copies_in_orders(a, 5), strict=True):
+        assert got.strides == expected.strides

@@ -162,3 +162,36 @@ def listed_before(a: Any) -> Any:
 def test_what_a_list_holds_stays_as_it_is(function: Callable[..., Any]) -> None:
     a = np.arange(1.0, 13.0)
     np.testing.assert_equal(weft.compile(function)(a), function(a))
+
+
+def column_from_row(m: Any) -> Any:
+    m[:, 3] = m[2].copy()
+    return m
+
+
+def column_from_sum(m: Any) -> Any:
+    m[:, 3] = m[2] + 0
+    m[1] = np.array(m[:, 0])
+    return m
+
+
+def columns_from_rows(m: Any) -> Any:
+    for i in range(len(m)):
+        m[:, i] = m[2].copy()
+        m[i] = m[:, 1].copy()
+    return m
+
+
+def moved(m: Any) -> Any:
+    v = m[0]
+    v[1:] = v[:-1].copy()
+    v[::2] = v[:2].copy()
+    return m
+
+
+@pytest.mark.parametrize("program", [column_from_row, column_from_sum, columns_from_rows, moved])
+def test_a_copy_is_written_as_it_was(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for kind in (int, float):
+        got, expected = (f(np.arange(16).reshape(4, 4).astype(kind)) for f in (compiled, program))
+        np.testing.assert_array_equal(got, expected)

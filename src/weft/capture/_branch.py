@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.capture._cells import Restart, Watched
 from weft.capture._convert import is_converted
 from weft.capture._convert_site import Site
+from weft.capture._layouts import where_met
 from weft.capture._merge import (
     Disagreement,
     Type,
@@ -190,6 +191,7 @@ class Join:
         self.regions = regions
         self.outputs: tuple[list[Any], list[Any]] = ([], [])
         self.types: list[tuple[str, Type]] = []
+        self.layouts: list[Any] = []  # of each type: how its array lies
         self.buffers: list[Buffer] = []
         self.shadows: list[tuple[int, list[Buffer]]] = []
 
@@ -284,6 +286,7 @@ class Join:
                 missing = only is not None and side != only
                 self.outputs[side].append(filler(recorder, type_) if missing else as_output(recorder, value, type_))
         self.types.append((name, type_))
+        self.layouts.append(where_met(values))
         return _Later(lambda items: items[index])
 
     def _undefined(self, name: str, a: Any, b: Any, branch: Any) -> Any:
@@ -358,7 +361,7 @@ class Join:
             recorder.region.write(buffer, project(recorder, node, k, buffer.spec, buffer.name))
         for k, (name, type_) in enumerate(self.types):
             item = project(recorder, node, k, metas[k], name)
-            values.append(value_of(recorder, type_, item, name))
+            values.append(value_of(recorder, type_, item, name, layout=self.layouts[k]))
         for index, known in self.shadows:
             tie(values[index].buffer, known)
         return values

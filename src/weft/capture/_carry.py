@@ -18,6 +18,7 @@ from weft.autograd import Tensor
 from weft.capture._again import Remembered
 from weft.capture._convert_site import Site
 from weft.capture._kinds import same_kind
+from weft.capture._layouts import Met, surely_contiguous, where_met
 from weft.capture._merge import (
     Disagreement,
     Type,
@@ -97,6 +98,7 @@ class Carry:
         self.without: Any = None  # what a pass captured that found them missing, and no mark in their place
         self.asked = 0  # how many questions about types there were before this pass
         self.answers: set[frozenset[Any]] = set()  # what each pass answered to those in the body
+        self.unordered: set[int] = set()  # ids of arrays whose place others take that lie otherwise, where that matters
         self.foresees = True  # whether types that were found in earlier captures are taken up
         self.foreseen = False  # whether one was
 
@@ -194,7 +196,8 @@ class Carry:
         if slot.type.kind is float and not self.recorder.untyped:
             slot.symbol = unsettled(self.recorder, node, slot.name)
         else:
-            slot.symbol = value_of(self.recorder, slot.type, node, slot.name, region)
+            layout = where_met([slot.init]) if id(slot.init) not in self.unordered else False
+            slot.symbol = value_of(self.recorder, slot.type, node, slot.name, region, layout)
         return slot.symbol
 
     # The end of an iteration
@@ -226,12 +229,28 @@ class Carry:
             for k, (part, leaf) in enumerate(zip(variable.parts, leaves, strict=True)):
                 again = self._leaf(variable, k, part, leaf, slots) or again
         self.answers.add(frozenset(self.recorder.asked[self.asked :]))
-        if again:
+        as_found = [self._lies_as_found(slot) for slot in slots]
+        if again or not all(as_found):
             raise Again
         self._check_answers(slots)
         self._check_added(slots, body)
         self._check_memory(slots, region, body)
         return slots
+
+    def _lies_as_found(self, slot: Slot) -> bool:
+        """Whether an array lies in order after the iteration too, where the iteration took it to do so before."""
+        met = slot.symbol.buffer.layout if isinstance(slot.symbol, Array) else False
+        if not isinstance(met, Met) or not isinstance(slot.final, Array):
+            return True
+        met.arrays.append(slot.final)
+        if not met.asked or surely_contiguous(self.recorder, slot.symbol):
+            return True
+        self.unordered.add(id(slot.init))
+        return False
+
+    def layout_after(self, slot: Slot) -> Any:
+        """How the array of a carry lies after the loop."""
+        return slot.symbol.buffer.layout if isinstance(slot.symbol, Array) else where_met([slot.final])
 
     def _check_added(self, slots: list[Slot], body: Region) -> None:
         """Capture the body once more with marks where the first iteration finds nothing; it must come out the same."""

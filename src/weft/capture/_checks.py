@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import itertools
 import operator
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.capture._reads import unchanged
+from weft.capture._reads import Shown, unchanged
 from weft.ops._dim import Dim, fits_a_hint, sliced
 
 MISS: Any = object()
@@ -303,9 +304,36 @@ def _told_sizes(*parts: Any) -> str:
     return ", ".join([f"{name} is {shown(now)}, was {was}" for name, now, was in each])
 
 
+_SHOWN = frozenset(
+    {
+        *(bool, int, float, complex, str, bytes, type(None), type(...), range),
+        *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType),
+    }
+)
+
+
 def shown(value: Any) -> str:
-    """A value as Python shows it, save for integers of thousands of digits, which Python refuses to write out."""
-    return repr(value) if not isinstance(value, int) or fits_a_hint(value) else f"{value.bit_length()} bits long"
+    """A value as Python shows it, as far as that calls no code of the program: of its objects, the class is told.
+
+    Integers of thousands of digits are told by their length: Python refuses to write them out.
+    """
+    kind = type(value)
+    if kind is int and not fits_a_hint(value):
+        return f"{value.bit_length()} bits long"
+    if kind in _SHOWN or (isinstance(value, (np.generic, np.dtype)) and kind.__module__.startswith("numpy")):
+        return repr(value)
+    if kind is Shown:
+        return str(value)
+    if kind in (list, tuple):
+        inside = ", ".join(map(shown, value))
+        return f"[{inside}]" if kind is list else f"({inside}{',' if len(value) == 1 else ''})"
+    if kind is dict:
+        return f"{{{', '.join(f'{shown(key)}: {shown(part)}' for key, part in value.items())}}}"
+    if kind is set and value:
+        return f"{{{', '.join(map(shown, value))}}}"
+    if isinstance(value, type):
+        return type.__repr__(value)
+    return f"a {kind.__name__}"
 
 
 def short(value: Any, show: Any = shown) -> str:

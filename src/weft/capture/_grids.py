@@ -39,7 +39,7 @@ def _grids(recorder: Recorder, key: Any, dense: bool) -> Any:
     if not dense:
         return tuple(spread)
     whole = recorder.numpy.function(np.stack, (spread,), {})
-    whole.buffer.layout = None  # NumPy makes it in order
+    whole.buffer.layout = "C"  # NumPy makes it in order
     return whole
 
 

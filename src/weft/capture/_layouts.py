@@ -1,153 +1,195 @@
 """How traced arrays lie in memory, which decides whether NumPy gives a view of one or a copy.
 
-An array of NumPy's with the same strides and no elements to speak of, a sketch, is asked. Where sizes or bounds of
-slices are open there are two, of odd and of even sizes: an answer that is yes for both holds for all sizes. No other
-answer does, since an array of one row lies in every order.
+What is known of a buffer is its `layout`: a `Given` of an array of the caller's, another array that it lies as, an
+order ("C" or "F"), `Like` another of which it is a copy, `Met` where it is one of several, a list of the arrays that it
+was computed from, or False where nothing is known. Views change the strides as NumPy does (`weft.capture._strides`).
+Where a size is open and an answer depends on it, the size in this call decides, under a guard; without one the answer
+is None.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from weft.capture._strides import Ask, Layout, Unknown, lying
 from weft.capture._values import Array, Scalar
-from weft.graph._writes import set_shape
 from weft.ops._dim import Dim
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
-
-_SIZES = ((5, 7, 11, 13, 17, 19, 23, 29), (6, 10, 14, 22, 26, 34, 38, 46))
-_SKETCHED = {"permute_dims": "transpose", "broadcast_to": "broadcast_to", "diagonal": "diagonal"}
+    from weft.capture._region import Buffer
 
 
-class Unknown(Exception):
-    """How an array lies cannot be told."""
+class Given(NamedTuple):
+    """How an array of the caller's lies: its strides, what to call it, whether its elements are in order."""
+
+    strides: tuple[int, ...]
+    label: str
+    in_order: bool
+
+
+class Like(NamedTuple):
+    """A copy of an array, in an order that depends on how that one lies: "A" or "K"."""
+
+    array: Array
+    order: str
+
+
+class Met:
+    """One of several arrays, where paths have met: it lies in order where all of them do.
+
+    In a loop they are that before it and that after an iteration, which may depend on how this one lies; `asked` says
+    whether anybody wanted to know.
+    """
+
+    __slots__ = ("arrays", "asked")
+
+    def __init__(self, arrays: list[Array]) -> None:
+        self.arrays = arrays
+        self.asked = False
+
+
+def where_met(values: Iterable[Any]) -> Any:
+    """The layout of what is one of several values."""
+    arrays = list(values)
+    return Met(arrays) if all(isinstance(value, Array) for value in arrays) else False
+
+
+def layout_of(value: Any, label: str) -> Any:
+    """The layout of an array of the caller's."""
+    return Given(value.strides, label, value.flags.c_contiguous) if isinstance(value, np.ndarray) else "C"
 
 
 def lies_in_order(recorder: Recorder, array: Array) -> bool:
     """Whether a copy that keeps the order of an array is known to lie one element after the other."""
-    return len(array.spec.shape) < 2 or is_contiguous(recorder, array) is True
+    return len(array.spec.shape) < 2 or surely_contiguous(recorder, array)
 
 
-def is_contiguous(recorder: Recorder, array: Array, flag: str = "c_contiguous") -> bool | None:
-    """Whether the elements of an array lie one after the other; None where that cannot be told."""
-    if flag == "c_contiguous" and not array.path and array.buffer.layout is None:
+def surely_contiguous(recorder: Recorder, array: Array, unguarded: bool = False) -> bool:
+    """Whether the elements of an array lie one after the other whatever the sizes are.
+
+    That arrays of the caller's lie as they do in this call is a guard, unless it is to be `unguarded`.
+    """
+    layout = array.buffer.layout
+    if not array.path and isinstance(layout, str) and layout == "C":
         return True
-    return _asked(recorder, array, lambda sketch, sizes: bool(getattr(sketch.flags, flag)))
+    question = _Question(recorder, decides=False, guards=not unguarded)
+    return _answer(question, array, lambda layout: layout.in_order("C", question)) is True
+
+
+def is_contiguous(recorder: Recorder, array: Array, order: str = "C") -> bool | None:
+    """Whether the elements of an array lie one after the other; None where that cannot be told."""
+    if order == "C" and surely_contiguous(recorder, array):
+        return True
+    question = _Question(recorder)
+    return _answer(question, array, lambda layout: layout.in_order(order, question))
 
 
 def shares_reshaped(recorder: Recorder, array: Array, shape: Any) -> bool | None:
     """Whether a reshape of an array is a view; None where that cannot be told."""
-
-    def can_reshape(sketch: Any, sizes: _Sizes) -> bool:
-        if sketch.flags.c_contiguous:
-            return True
-        wanted = [sizes.of(dim) for dim in shape]
-        if np.prod(wanted, dtype=int) != sketch.size:
-            raise Unknown
-        try:
-            set_shape(sketch.view(), wanted)  # the one way to ask without copying
-        except AttributeError:
-            return False
+    if surely_contiguous(recorder, array):
         return True
+    question = _Question(recorder)
+    return _answer(question, array, lambda layout: layout.reshaped(tuple(shape), question) is not None)
 
-    return _asked(recorder, array, can_reshape)
+
+def _answer(question: _Question, array: Array, asked: Callable[[Layout], bool]) -> bool | None:
+    try:
+        return asked(question.of(array))
+    except Unknown:
+        return None
 
 
-class _Sizes:
-    """Numbers for the sizes that are open. `exact` says that there was none."""
+class _Question(Ask):
+    """One question about how an array lies.
 
-    def __init__(self, numbers: tuple[int, ...]) -> None:
-        self.numbers = numbers
-        self.known: dict[Any, int] = {}
-        self.exact = True
+    It `decides` by sizes of this call where there is no proof, and by how arrays of the caller's lie if it `guards`.
+    """
 
-    def of(self, dim: Any) -> int:
-        if not isinstance(dim, Dim):
-            return int(dim)
-        self.exact = False
-        for atom in dim.atoms():
-            self.known.setdefault(atom, self.numbers[len(self.known) % len(self.numbers)])
-        return dim.evaluate(self.known)
+    def __init__(
+        self, recorder: Recorder, decides: bool = True, guards: bool = True, known: dict[Any, Layout] | None = None
+    ) -> None:
+        self.recorder = recorder
+        self.decides = decides
+        self.guards = guards
+        self.known: dict[Any, Layout] = {} if known is None else known  # by buffer
 
-    def part(self, sketch: Any, key: Any) -> Any:
-        """What a basic key selects; a slice with an open bound selects a part."""
-        keys = key if isinstance(key, tuple) else (key,)
-        plain = [self._key(k) for k in keys]
-        found = sketch[tuple(plain)]
-        if any(_is_open(k) for k in keys) and sketch.size > 0 and min(found.shape, default=2) < 2:
-            raise Unknown  # too few to tell a part from the whole
-        return found
+    def prove(self, relation: str, a: Any, b: Any) -> bool | None:
+        """The answer that holds whatever the sizes are."""
+        if isinstance(a, Dim) or isinstance(b, Dim):
+            return self.recorder.sizes.prove(relation, a, b)
+        return super().prove(relation, a, b)
 
-    def _key(self, key: Any) -> Any:
-        if isinstance(key, Scalar):
-            return 0  # which one is all the same
-        if not _is_open(key):
-            return key
-        self.exact = False
-        if isinstance(key.step, Scalar):
+    def decide(self, relation: str, a: Any, b: Any) -> bool | None:
+        """The answer in this call, under a guard."""
+        return self.recorder.sizes.known(relation, a, b) if self.decides else None
+
+    def of(self, array: Array) -> Layout:
+        """How an array lies."""
+        buffer = array.buffer
+        layout = self.known.get(buffer)
+        if layout is None:
+            layout = self.known[buffer] = self._of_buffer(buffer)
+        for step in array.path:
+            layout = self._viewed(layout, step)
+        return layout
+
+    def _of_buffer(self, buffer: Buffer) -> Layout:
+        known, shape, itemsize = buffer.layout, tuple(buffer.spec.shape), buffer.spec.dtype.itemsize
+        if known is False or (isinstance(known, Given) and not self.guards):
             raise Unknown
-        return slice(None, -1, key.step) if key.step is None or key.step > 0 else slice(-2, None, key.step)
+        if isinstance(known, Given):
+            self.recorder.layouts.add(known.label)
+            return lying(shape, itemsize) if known.in_order else Layout(shape, known.strides, itemsize)
+        if isinstance(known, Array):
+            return self.of(known)  # an argument of a function that is differentiated lies as given
+        if isinstance(known, Like):
+            return self.of(known.array).copied(known.order, itemsize, self)
+        ordered = lying(shape, itemsize, known if isinstance(known, str) else "C")
+        if isinstance(known, Met):
+            # What an iteration makes of the array may be asked whether this one is in order: it is, if that is.
+            known.asked, self.known[buffer] = True, ordered
+            self._expect_order(known.arrays)
+        elif isinstance(known, list) and len(shape) > 1:
+            self._expect_order([array for array in known if len(array.spec.shape) > 1])
+        return ordered
 
+    def _expect_order(self, arrays: list[Array]) -> None:
+        prover = _Question(self.recorder, False, self.guards, self.known)
+        if not all(prover.of(array).in_order("C", prover) for array in arrays):
+            raise Unknown
 
-def _is_open(key: Any) -> bool:
-    return isinstance(key, slice) and any(isinstance(b, Scalar) for b in (key.start, key.stop, key.step))
+    def _viewed(self, layout: Layout, step: Any) -> Layout:
+        """How a view of an array lies."""
+        if step.spec is None or step.target is None:
+            raise Unknown
+        shape, target, itemsize = tuple(step.spec.shape), step.target, step.spec.dtype.itemsize
+        name = getattr(target, "name", None)
+        if target is operator.getitem:
+            key = step.args[0]
+            return layout.part(tuple(map(self._plain, key if isinstance(key, tuple) else (key,))), shape)
+        if name in ("reshape", "ravel"):
+            found = layout.reshaped(shape, self)
+            if found is None or step.since is not None:
+                raise Unknown
+            return found
+        if name == "permute_dims":
+            return layout.permuted(step.args[0])
+        if name == "broadcast_to":
+            return layout.spread(shape, self)
+        if name == "diagonal":
+            _, first, second = step.args
+            return layout.diagonal(first, second, shape)
+        return Layout(shape, layout.strides, itemsize)  # parts of complex numbers, other dtypes of the same memory
 
-
-def _asked(recorder: Recorder, array: Array, question: Callable[[Any, _Sizes], bool]) -> bool | None:
-    answers = set()
-    exact = True
-    for numbers in _SIZES:
-        sizes = _Sizes(numbers)
-        try:
-            answers.add(question(_sketch(recorder, array, sizes), sizes))
-        except (Unknown, IndexError, AttributeError, KeyError, ValueError):
-            return None
-        exact = exact and sizes.exact
-    return True if answers == {True} else False if exact else None
-
-
-def _sketch(recorder: Recorder, array: Array, sizes: _Sizes) -> Any:
-    layout = array.buffer.layout
-    if isinstance(layout, list):
-        # In the order of what it was computed from: known where all of that lies in order.
-        ordered = len(array.buffer.spec.shape) < 2 or all(lies_in_order(recorder, a) for a in layout)
-        layout = array.buffer.layout = None if ordered else False
-    if layout is False:
-        raise Unknown
-    if isinstance(layout, Array):
-        sketch = _sketch(recorder, layout, sizes)  # an argument of a function that is differentiated lies as given
-    else:
-        shape = [sizes.of(dim) for dim in array.buffer.spec.shape]
-        strides = _in_order(shape, array.buffer.spec.dtype.itemsize)
-        if layout is not None:
-            given, parameter, in_order = layout
-            recorder.layouts.add(parameter)
-            strides = strides if in_order else given
-        sketch = np.lib.stride_tricks.as_strided(np.empty(1, array.buffer.spec.dtype), shape, strides)
-    for step in array.path:
-        if step.target is operator.getitem:
-            sketch = sizes.part(sketch, step.args[0])
-        elif step.target.name == "reshape":
-            sketch = sketch.view()
-            set_shape(sketch, [sizes.of(dim) for dim in step.args[0]])
-        else:
-            sketch = getattr(np, _SKETCHED[step.target.name])(sketch, *step.args)
-    return sketch
-
-
-def _in_order(shape: list[int], size: int) -> list[int]:
-    strides = []
-    for dim in reversed(shape):
-        strides.append(size)
-        size *= max(dim, 1)
-    return strides[::-1]
-
-
-def layout_of(value: Any, label: str) -> Any:
-    """How an array of the caller's lies in memory: strides, what to call it, whether it lies in order."""
-    return (value.strides, label, value.flags.c_contiguous) if isinstance(value, np.ndarray) else None
+    def _plain(self, key: Any) -> Any:
+        """A part of a basic key, with the step of a slice as a size."""
+        if not isinstance(key, slice):
+            return 0 if isinstance(key, (Scalar, Array)) else key
+        if isinstance(key.step, Array):
+            raise Unknown
+        return slice(None, None, self.recorder.structural(key.step))

@@ -339,7 +339,8 @@ class Loop:
         values = {}
         for k, slot in enumerate(slots, count):
             item = project(recorder, node, k, metas[k], slot.name)
-            values[id(slot)] = value_of(recorder, carry.type_after(slot), item, slot.name)
+            layout = carry.layout_after(slot)
+            values[id(slot)] = value_of(recorder, carry.type_after(slot), item, slot.name, layout=layout)
         for k, buffer in enumerate(written, count + len(slots)):
             recorder.region.write(buffer, project(recorder, node, k, buffer.spec, buffer.name))
         found = cycles(slots, body)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.autograd import Tensor
-from weft.capture._layouts import lies_in_order
+from weft.capture._layouts import where_met
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import untie
@@ -39,6 +39,8 @@ class Memory:
         # What is one array or another changes with both, unnoticed.
         cache = region.views.setdefault(array.buffer, {}) if array.buffer.choice is None else {}
         for n, step in enumerate(array.path, 1):
+            if step.since is not None:
+                step.check(self, array.buffer)
             prefix = array.path[:n]
             found = cache.get(prefix)
             if found is None:
@@ -70,7 +72,7 @@ class Memory:
     def choice(self: Any, test: Any, a: Array, b: Array) -> Array:
         """The array that is `a` where a condition is true, else `b`."""
         spec = Spec(a.spec.shape, a.spec.dtype)
-        buffer = Buffer(spec, a.buffer.name, layout=False)
+        buffer = Buffer(spec, a.buffer.name, layout=where_met((a, b)))
         buffer.choice = (test, a, b)
         return type(a)(self, buffer, (), spec)
 
@@ -98,6 +100,7 @@ class Memory:
 
     def view(self: Any, array: Array, step: Step, spec: Spec) -> Array:
         """An array that shares the memory of another."""
+        step.spec = spec
         made = type(array)(self, array.buffer, (*array.path, step), spec)
         if any(isinstance(d, Dim) and any(atom.source is None for atom in d.atoms()) for d in spec.shape):
             self.bind_sizes(self.read(made), spec)
@@ -121,10 +124,8 @@ class Memory:
                 self.read(view)  # now: the place may be out of range
             return view
         node = self.create(operator.getitem, (value, key), {}, type_)
-        made = self.wrap(node, type_, tensor=is_tensor(value))
-        if isinstance(made, Array) and (isinstance(key, tuple) or not lies_in_order(self, value)):
-            made.buffer.layout = False  # several keys leave the axes in any order
-        return made
+        # Several keys leave the axes in any order.
+        return self.wrap(node, type_, tensor=is_tensor(value), layout=False if isinstance(key, tuple) else [value])
 
     def setitem(self: Any, array: Array, key: Any, value: Any) -> None:
         """`array[key] = value`."""
@@ -134,6 +135,8 @@ class Memory:
             with unknown_sizes(self.sizes):
                 index_update.infer(array.spec, abstract_key(self, key), self.abstract(value))
         node = self.create(index_update, (array, key, value), {}, Spec(array.spec.shape, array.spec.dtype))
+        if isinstance(value, Array) and value.buffer is array.buffer:
+            node.meta["overlaps"] = True
         self.store(array, node)
 
     def update(self: Any, array: Array, function: Callable[..., Any], other: Any) -> Array:

@@ -225,7 +225,9 @@ def settle_sizes(recorder: Recorder, spec: Spec, node: Node, name: str) -> Spec:
     return Spec(shape, spec.dtype)
 
 
-def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Region | None = None) -> Any:
+def value_of(
+    recorder: Recorder, type_: Type, node: Node, name: str, region: Region | None = None, layout: Any = False
+) -> Any:
     """The traced value of a node where paths have met; an array gets a buffer of its own."""
     if type_.unknown:
         return Joined(recorder, node) if type_.joined else Opaque(recorder, node)
@@ -235,7 +237,7 @@ def value_of(recorder: Recorder, type_: Type, node: Node, name: str, region: Reg
         return made
     spec = settle_sizes(recorder, type_.spec, node, name)
     node.meta["type"] = spec
-    buffer = Buffer(spec, name)
+    buffer = Buffer(spec, name, layout=layout)
     buffer.joined = True
     (region or recorder.region).make(buffer, node)
     return recorder.array_class(type_.tensor)(recorder, buffer, (), spec)

@@ -9,7 +9,7 @@ import numpy as np
 from weft.capture._layouts import lies_in_order
 from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
-from weft.capture._numpy_special import _as_array, copied, count_of, laid_out
+from weft.capture._numpy_special import _as_array, copied, count_of, in_order
 from weft.capture._values import Array, Scalar
 from weft.capture._views import Step
 from weft.graph import Node
@@ -34,9 +34,7 @@ PROPERTIES.update(
 
 @method("copy", "__copy__")
 def _method_copy(recorder: Recorder, a: Any, order: Any = "C") -> Any:
-    if not isinstance(a, Array):
-        return a
-    return laid_out(recorder, copied(recorder, a), order, copy=True)
+    return copied(recorder, a, order=order) if isinstance(a, Array) else a
 
 
 @method("astype")
@@ -52,15 +50,14 @@ def _astype(
     dtype = np.dtype(dtype)
     np.empty(0, a.spec.dtype).astype(dtype, casting=casting)
     if not copy and dtype == a.spec.dtype:
-        return a
-    made = copied(recorder, a, dtype)
-    return laid_out(recorder, made, order, copy=True) if isinstance(made, Array) else made
+        return in_order(recorder, a, order)
+    return copied(recorder, a, dtype, order)
 
 
 @method("reshape")
 def _reshape(recorder: Recorder, a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
     wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-    return _reshape_function(recorder, a, tuple(wanted), order)
+    return _reshape_function(recorder, a, tuple(wanted), order, copy=copy)
 
 
 def _of_order(recorder: Recorder, a: Any, order: str) -> Array:
@@ -82,9 +79,9 @@ def _reshape_function(
     a = _of_order(recorder, a, order)
     if order == "F":
         turned = call_named(recorder, "permute_dims", a)
-        whole = call_named(recorder, "reshape", turned, tuple(reversed(shape)))
+        whole = call_named(recorder, "reshape", turned, tuple(reversed(shape)), copy=copy)
         return call_named(recorder, "permute_dims", whole)
-    return call_named(recorder, "reshape", a, shape)
+    return call_named(recorder, "reshape", a, shape, copy=copy)
 
 
 @method("ravel")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from weft.capture._layouts import lies_in_order
 from weft.capture._values import Array, Scalar
-from weft.capture._views import Step
+from weft.capture._views import Step, held
 from weft.graph import Node
 from weft.ops import Spec
 from weft.ops._dim import Dim
@@ -63,23 +62,17 @@ class Shared(Step):
 
     __slots__ = ("called", "node")
 
-    def __init__(self, node: Node, since: Node, called: str) -> None:
+    def __init__(self, node: Node, since: tuple[Node, ...], called: str) -> None:
         super().__init__(None, (), None, since)
         self.node = node
         self.called = called
 
     def apply(self, recorder: Recorder, x: Node, type_: Any = None) -> Node:
         """The node of what the function gave."""
-        assert self.since is not None
-        if recorder.region.lift(self.since) is not x:
-            self.refuse(recorder)
         return recorder.region.lift(self.node)
 
-    def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
-        """Refused: how the array lies in memory is not known."""
-        self.refuse(recorder)
-
     def refuse(self, recorder: Recorder) -> NoReturn:
+        """Refuse a write: how the array lies in memory is not known."""
         recorder.refuse(
             f"a write to an array that shares memory with what {self.called} gave",
             help=f"copy what it gave: {self.called}(...).copy()",
@@ -163,11 +156,10 @@ def shared(recorder: Recorder, made: Any, result: Any, samples: Samples, functio
         return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
     if not isinstance(made, Array):
         return made
-    if not result.flags.c_contiguous or not all(lies_in_order(recorder, array) for array, _ in samples.made):
-        made.buffer.layout = False
+    made.buffer.layout = [array for array, _ in samples.made] if result.flags.c_contiguous else False
     for array, sample in samples.made:
         if np.may_share_memory(result, sample):
-            step = Shared(made.node, recorder.read(array), name_of(function))
+            step = Shared(made.node, held(recorder, array.buffer), name_of(function))
             return recorder.view(array, step, made.spec)
     return made
 

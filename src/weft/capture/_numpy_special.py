@@ -11,12 +11,14 @@ import numpy as np
 from weft.autograd import Tensor
 from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
-from weft.capture._layouts import lies_in_order
+from weft.capture._layouts import Like, is_contiguous, surely_contiguous
 from weft.capture._lists import GrownList
 from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import call_named, special
+from weft.capture._numpy_probe import Shared
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, is_traced
+from weft.capture._views import held
 from weft.ops import Spec
 from weft.ops._numpy import op_call
 from weft.ops._op import TABLE
@@ -40,36 +42,39 @@ def _array(
     like: Any = None,
 ) -> Any:
     copies = getattr(copy, "name", None) != "IF_NEEDED" and bool(copy)
-    made = laid_out(recorder, _as_array(recorder, taken_out(object), dtype, copy=copies), order, copy=copies)
+    made = _as_array(recorder, taken_out(object), dtype, copy=copies, order=order)
     if isinstance(made, Opaque):
         return recorder.opaque(np.array, (made,), {"copy": False, "ndmin": ndmin}) if ndmin else made
     missing = ndmin - len(made.spec.shape)
     return made if missing <= 0 else call_named(recorder, "reshape", made, (*(1,) * missing, *made.shape))
 
 
-def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool) -> Any:
-    dtype = None if dtype is None else np.dtype(dtype)
+def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool, order: Any = None) -> Any:
+    """A value as an array: itself where it is one of the dtype and order asked for and `copy` is false."""
+    dtype, order = None if dtype is None else np.dtype(dtype), order or "K"
     if isinstance(value, Array):
         # NumPy says that float64 equals None.
-        if not copy and (dtype is None or dtype == value.spec.dtype):
-            return value
-        return copied(recorder, value, value.spec.dtype if dtype is None else dtype)
+        if copy or not (dtype is None or dtype == value.spec.dtype):
+            return copied(recorder, value, value.spec.dtype if dtype is None else dtype, order)
+        return in_order(recorder, value, order)
     if isinstance(value, (np.ndarray, Tensor)):
-        return _as_array(recorder, recorder.constant(value), dtype, copy=copy)
+        return _as_array(recorder, recorder.constant(value), dtype, copy=copy, order=order)
     if isinstance(value, GrownList):
-        return value.array(dtype)
+        return in_order(recorder, value.array(dtype), order)
     if isinstance(value, RangeItems):
         return recorder.numpy.function(np.arange, (value.start, value.stop, value.step), {"dtype": dtype or np.int64})
     if isinstance(value, Collected):
-        return _as_array(recorder, value.listed(dtype), dtype, copy=copy)
+        return _as_array(recorder, value.listed(dtype), dtype, copy=copy, order=order)
     if isinstance(value, Opaque):
-        return recorder.opaque(np.array if copy else np.asarray, (value,), {} if dtype is None else {"dtype": dtype})
+        given = {**({} if dtype is None else {"dtype": dtype}), **({} if order == "K" else {"order": order})}
+        return recorder.opaque(np.array if copy else np.asarray, (value,), given)
     if not is_traced(value):
         given = {} if dtype is None else {"dtype": dtype}
-        return recorder.made_array(np.array, (value,), given, np.array(value, dtype))
+        return in_order(recorder, recorder.made_array(np.array, (value,), given, np.array(value, dtype)), order)
     if isinstance(value, (list, tuple)):
         value = _nested(recorder, value)
-    return call_named(recorder, "asarray", value, **({} if dtype is None else {"dtype": dtype}))
+    made = call_named(recorder, "asarray", value, **({} if dtype is None else {"dtype": dtype}))
+    return in_order(recorder, made, order)
 
 
 def _nested(recorder: Recorder, value: Any) -> Any:
@@ -79,40 +84,39 @@ def _nested(recorder: Recorder, value: Any) -> Any:
     return value
 
 
-def copied(recorder: Recorder, value: Any, dtype: Any = None) -> Any:
-    """An array of its own with the same elements."""
+def copied(recorder: Recorder, value: Any, dtype: Any = None, order: Any = "K") -> Any:
+    """An array of its own with the same elements, laid out by rows ("C"), by columns ("F") or as they were."""
     spec = Spec(value.spec.shape, value.spec.dtype if dtype is None else dtype)
+    np.empty(0).copy(order)  # raises what NumPy raises
     if isinstance(value, Scalar):
         return Scalar(recorder, spec.dtype, recorder.create(np.generic.astype, (value, spec.dtype), {}, spec))
-    node = recorder.create(TABLE["astype"], (value, spec.dtype), {}, spec)
-    made = recorder.wrap(node, spec, array=True, tensor=getattr(type(value), "_is_tensor", False))
-    if not lies_in_order(recorder, value):
-        made.buffer.layout = False  # NumPy keeps the order of what it was given
-    return made
+    kept = order == "K" or len(spec.shape) < 2 or (order == "C" and surely_contiguous(recorder, value, unguarded=True))
+    node = recorder.create(TABLE["astype"], (value, spec.dtype), {} if kept else {"order": order}, spec)
+    tensor = getattr(type(value), "_is_tensor", False)
+    layout = order if order in ("C", "F") else Like(value, order)
+    return recorder.wrap(node, spec, array=True, tensor=tensor, layout=layout)
+
+
+def in_order(recorder: Recorder, array: Any, order: str) -> Any:
+    """The array itself where its elements lie as asked for, a copy where they do not."""
+    if order in ("K", "A") or not isinstance(array, Array):
+        return array
+    lies = is_contiguous(recorder, array, order)
+    if lies is None:
+        target = np.ascontiguousarray if order == "C" else np.asfortranarray
+        node = recorder.create(target, (array,), {}, array.spec)
+        return recorder.view(array, Shared(node, held(recorder, array.buffer), f"np.{target.__name__}"), array.spec)
+    return array if lies else copied(recorder, array, order=order)
 
 
 @special(np.asarray, np.asanyarray)
 def _asarray(recorder: Recorder, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
-    return laid_out(recorder, _as_array(recorder, taken_out(a), dtype, copy=bool(copy)), order, copy=bool(copy))
+    return _as_array(recorder, taken_out(a), dtype, copy=bool(copy), order=order)
 
 
 @special(np.copy)
 def _copy(recorder: Recorder, a: Any, order: Any = "K", subok: bool = False) -> Any:
-    return laid_out(recorder, _as_array(recorder, a, None, copy=True), order, copy=True)
-
-
-def laid_out(recorder: Recorder, array: Any, order: Any, *, copy: bool) -> Any:
-    """An array whose elements lie in an order: itself, where it is no copy and they do, else a copy."""
-    from weft.capture._numpy_views import in_order
-
-    if order in (None, "K", "A"):
-        return array
-    if isinstance(array, Opaque):
-        return recorder.opaque(np.asarray, (array,), {"order": order})
-    if copy:
-        array.buffer.layout = None if order == "C" else False
-        return array
-    return in_order(recorder, array, "c_contiguous" if order == "C" else "f_contiguous", "np.asarray")
+    return _as_array(recorder, a, None, copy=True, order=order)
 
 
 @special(np.ndarray)

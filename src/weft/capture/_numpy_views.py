@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._layouts import is_contiguous
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._numpy_out import into
-from weft.capture._numpy_probe import Shared, sampled, shared
-from weft.capture._numpy_special import _as_array, copied, count_of
+from weft.capture._numpy_probe import sampled, shared
+from weft.capture._numpy_special import _as_array, copied, count_of, in_order
 from weft.capture._values import Array
-from weft.capture._views import Step, _like
+from weft.capture._views import Step, _like, order_of_axes
 from weft.ops import Spec
 from weft.ops._op import TABLE
 
@@ -88,9 +87,7 @@ def _rot90(recorder: Recorder, m: Any, k: Any = 1, axes: Any = (0, 1)) -> Any:
 def _rollaxis(recorder: Recorder, a: Any, axis: int, start: int = 0) -> Any:
     array = _as_array(recorder, a, None, copy=False)
     count = len(array.spec.shape)
-    # The order NumPy gives to axes of sizes that tell which is which.
-    axes = np.rollaxis(np.empty(range(1, count + 1)), axis, start).shape
-    return call_named(recorder, "permute_dims", array, tuple(size - 1 for size in axes))
+    return call_named(recorder, "permute_dims", array, order_of_axes(np.rollaxis, count, axis, start))
 
 
 if hasattr(np, "unstack"):
@@ -115,28 +112,12 @@ def _real_if_close(recorder: Recorder, a: Any, tol: Any = 100) -> Any:
 
 @special(np.ascontiguousarray)
 def _ascontiguousarray(recorder: Recorder, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    array = _at_least({0: (None, ...)})(recorder, _as_array(recorder, a, dtype, copy=False))
-    return in_order(recorder, array, "c_contiguous", "np.ascontiguousarray")
+    return in_order(recorder, _at_least({0: (None, ...)})(recorder, _as_array(recorder, a, dtype, copy=False)), "C")
 
 
 @special(np.asfortranarray)
 def _asfortranarray(recorder: Recorder, a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    array = _at_least({0: (None, ...)})(recorder, _as_array(recorder, a, dtype, copy=False))
-    return in_order(recorder, array, "f_contiguous", "np.asfortranarray")
-
-
-def in_order(recorder: Recorder, array: Array, flag: str, called: str) -> Array:
-    """The array itself where its elements lie as asked for, a copy where they do not."""
-    lies = is_contiguous(recorder, array, flag)
-    if lies is None:
-        function = np.ascontiguousarray if flag == "c_contiguous" else np.asfortranarray
-        node = recorder.create(function, (array,), {}, array.spec)
-        return recorder.view(array, Shared(node, recorder.read(array), called), array.spec)
-    if lies:
-        return array
-    made: Array = copied(recorder, array)
-    made.buffer.layout = None if flag == "c_contiguous" else False
-    return made
+    return in_order(recorder, _at_least({0: (None, ...)})(recorder, _as_array(recorder, a, dtype, copy=False)), "F")
 
 
 @special(np.einsum)
@@ -193,4 +174,5 @@ def flat(recorder: Recorder, array: Array) -> FlatArray:
     """`array.flat`."""
     spec = Spec((recorder.dim(count_of(array.shape)),), array.spec.dtype)
     step = Step(TABLE["reshape"], (spec.shape,), _like)
+    step.spec = spec
     return FlatArray(recorder, array.buffer, (*array.path, step), spec, array)

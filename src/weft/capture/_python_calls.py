@@ -6,6 +6,7 @@ import cmath
 import functools
 import math
 import operator
+import types
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -169,11 +170,8 @@ def is_known(value: Any) -> bool:
 
 
 def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    """Whether a function may be looked up: an object whose class defines its hash, or has none, is the program's."""
+    return isinstance(type(value).__hash__, types.WrapperDescriptorType)
 
 
 def _kind_of(value: Any) -> Any:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _DATA = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _SEQUENCES = (list, tuple, collections.deque, bytearray, array.array, collections.UserList)
 _MAPPINGS = (dict, collections.UserDict, collections.ChainMap, types.MappingProxyType)
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 # What reading an attribute makes anew each time.
 _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 _MADE_ANEW = (types.FunctionType, functools.partial)  # by `__getattr__` or a descriptor, it may be
@@ -217,13 +218,15 @@ def _is_own(value: Any) -> bool:
 def snapshot(value: Any) -> Any:
     """What a later read is compared with: data by value and type, all else by identity."""
     if isinstance(value, _DATA):
-        return ("data", type(value), repr(value) if isinstance(value, (float, complex, np.generic)) else value)
+        return ("data", type(value), _content(value))
     if isinstance(value, _SEQUENCES):
         return ("items", type(value), tuple(snapshot(part) for part in value))
     if isinstance(value, _MAPPINGS):
         return ("dict", tuple((key, snapshot(part)) for key, part in value.items()))
     if isinstance(value, (set, frozenset)):
-        return ("set", frozenset(value))
+        held = tuple(value)
+        plain = all(type(one) in _PLAIN for one in held)
+        return ("set", frozenset(held)) if plain else ("members", frozenset(map(id, held)), held)
     if type(value) in (slice, range):
         return ("bounds", type(value), *map(snapshot, (value.start, value.stop, value.step)))
     if isinstance(value, np.dtype):
@@ -267,6 +270,18 @@ def _cells(function: types.FunctionType) -> list[Any]:
     return found
 
 
+def _content(value: Any) -> Any:
+    """What data of Python's or NumPy's is, a text for numbers that are no integers; no code of its class is run."""
+    kind = type(value)
+    if kind in (bool, int, str, bytes, type(None)):
+        return value
+    base = next(one for one in kind.__mro__ if one in _PLAIN or one.__module__ == "numpy")
+    if base is int:
+        return int.__add__(value, 0)
+    show: Any = base.__str__ if base is str else base.__repr__
+    return bytes(memoryview(value)) if base is bytes else show(value)
+
+
 class Shown(str):
     """A text that is shown as it is."""
 
@@ -285,6 +300,8 @@ def snapshot_value(was: Any) -> Any:
         return {key: snapshot_value(held) for key, held in was[1]}
     if kind == "bounds":
         return was[1](*map(snapshot_value, was[2:]))
+    if kind == "members":
+        return Shown("a set")
     return set(was[1]) if kind == "set" else was[1]
 
 
@@ -296,9 +313,7 @@ def unchanged(value: Any, was: Any) -> bool:
     if kind == "method":
         return getattr(value, "__func__", None) is was[1]
     if kind == "data":
-        return type(value) is was[1] and (
-            repr(value) == was[2] if isinstance(was[2], str) and was[1] is not str else value == was[2]
-        )
+        return type(value) is was[1] and _content(value) == was[2]
     if kind in ("bound", "partial", "function"):
         return _alike(_snapshot_of_made(value), was)
     if kind == "items":
@@ -312,9 +327,14 @@ def unchanged(value: Any, was: Any) -> bool:
         )
     if kind == "dtype":
         return isinstance(value, np.dtype) and value == was[1]
-    return bool(snapshot(value) == was)
+    now = snapshot(value)
+    return bool(now[:2] == was[:2] if kind == now[0] == "members" else now == was)
 
 
 def _same_key(key: Any, before: Any) -> bool:
-    """Whether a key of a dict is the one that was there; Tensors, such as parameters, compare by element."""
-    return key is before or (not isinstance(before, (Tensor, np.ndarray)) and bool(key == before))
+    """Whether a key of a dict is the one that was there: data by value, objects by identity."""
+    if key is before:
+        return True
+    if isinstance(before, tuple):
+        return type(key) is type(before) and len(key) == len(before) and all(map(_same_key, key, before))
+    return isinstance(before, _DATA) and type(key) is type(before) and bool(_content(key) == _content(before))

@@ -33,7 +33,7 @@ from weft.capture._sizes import INTEGER_ARITHMETIC
 from weft.capture._steps import Training
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
-from weft.capture._views import VIEWS, arrays_in
+from weft.capture._views import PARTS, VIEWS, arrays_in
 from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._arguments import container, in_structure
@@ -69,7 +69,10 @@ _COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bi
 # What no number of Python's can be combined with, though it may be compared; NumPy makes arrays of some of them.
 _REPEATED = frozenset({str, bytes, bytearray, list, tuple, deque})
 _NO_NUMBERS = _REPEATED | {dict, OrderedDict, defaultdict, Counter, set, frozenset, range, slice, type(None), type(...)}
-_IN_ANY_ORDER = frozenset({"histogram2d", "einsum"})  # ops whose results need not lie in order, whatever they are given
+# Ops whose results need not lie in order, whatever they are given.
+_IN_ANY_ORDER = frozenset(
+    "argwhere einsum geomspace histogram2d linspace_along logspace nanpercentile nanquantile unique".split()
+)
 
 
 class Recorder(Running, Memory, Refusals):
@@ -199,27 +202,27 @@ class Recorder(Running, Memory, Refusals):
     def _made_container(self, target: Any, args: tuple[Any, ...]) -> Node:
         return self.create(target, args, {}, None)
 
-    def wrap(self, node: Node, type_: Any, *, array: bool = False, tensor: bool = False) -> Any:
+    def wrap(self, node: Node, type_: Any, *, array: bool = False, tensor: bool = False, layout: Any = False) -> Any:
         """The traced value of a node of this type: a scalar, an array in a buffer of its own, a container of them."""
         if isinstance(type_, Spec) and type_.dtype.kind in NUMERIC:
             self.bind_sizes(node, type_)
             if not type_.shape and not array and not tensor:
                 return Scalar(self, type_.dtype, node)
-            buffer = Buffer(type_, node.name)
+            buffer = Buffer(type_, node.name, layout=layout)
             self.region.make(buffer, node)
             return self.array_class(tensor)(self, buffer, (), type_)
         if isinstance(type_, type) and type_ in REPRESENTATIVES:
             return Scalar(self, type_, node)
         if isinstance(type_, (tuple, list)):
-            parts = [self._item(node, k, part, array, tensor) for k, part in enumerate(type_)]
+            parts = [self._item(node, k, part, array, tensor, layout) for k, part in enumerate(type_)]
             return pytree.from_parts(type(type_), None, parts)
         if isinstance(type_, dict):
-            return {key: self._item(node, key, part, array, tensor) for key, part in type_.items()}
+            return {key: self._item(node, key, part, array, tensor, layout) for key, part in type_.items()}
         return Opaque(self, node)
 
-    def _item(self, node: Node, key: Any, type_: Any, array: bool, tensor: bool) -> Any:
+    def _item(self, node: Node, key: Any, type_: Any, array: bool, tensor: bool, layout: Any) -> Any:
         item = self.create(operator.getitem, (node, key), {}, type_)
-        return self.wrap(item, type_, array=array, tensor=tensor)
+        return self.wrap(item, type_, array=array, tensor=tensor, layout=layout)
 
     def array_class(self, tensor: bool) -> type[Array]:
         if not tensor:
@@ -283,6 +286,8 @@ class Recorder(Running, Memory, Refusals):
             return self.opaque(op, args, kwargs)
         if is_opaque(args) or is_opaque(kwargs):
             return self.opaque(target or called or op, args, kwargs)
+        if op.name in PARTS and op.body is not None and args and type(args[0]) is Array:
+            return op.body(*args, **kwargs)
         arguments = op.bind(args, kwargs)
         rules = [
             self.abstract(value) if is_array else self.structural(value)
@@ -294,7 +299,7 @@ class Recorder(Running, Memory, Refusals):
         guessed = len(self.sizes.assumed)
         type_ = self.inferred(op, rules)
         tensor = is_tensor(arguments)
-        if op.name in VIEWS and isinstance(arguments[0], Array):
+        if op.name in VIEWS and arrays_in(arguments[0]):
             made = VIEWS[op.name](self, arguments, type_)
             if made is not None:
                 return made
@@ -307,13 +312,10 @@ class Recorder(Running, Memory, Refusals):
             node = without_gradient(self, node, type_)
         if called is not None and not tensor:
             node.meta["called"] = called
-        made = self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor)
         # NumPy keeps the order of what it was given, where it can. Whether that matters turns out later, if at all.
-        given = [a for a in arrays_in(arguments) if len(a.spec.shape) > 1]
-        if given or op.name in _IN_ANY_ORDER:
-            for part in arrays_in(made):
-                part.buffer.layout = False if op.name in _IN_ANY_ORDER else given
-        return made
+        given: Any = [a for a in arrays_in(arguments) if len(a.spec.shape) > 1]
+        layout = False if op.name in _IN_ANY_ORDER else given or "C"
+        return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
 
     def inferred(self, op: Op, rules: Any) -> Any:
         """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""

@@ -21,6 +21,7 @@ class Buffer:
     `target` is the placeholder or get_attr node of a buffer that belongs to the caller, None for one made here.
     `stale` says why it can no longer be read, where that is so. `maybe` names the buffers of which this may be one
     where a branch chose between them; those have it among their `shadows`. Neither may then be written any more.
+    `layout` says how its elements lie: see `weft.capture._layouts`.
     `origins` are the buffers that `maybe` names; `unless` is a condition under which it is none of them.
     `joined` says that paths of the program have met here: which array it is depends on the way that was gone.
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
@@ -43,7 +44,7 @@ class Buffer:
         *("target", "unless"),
     )
 
-    def __init__(self, spec: Spec, name: str, target: Node | None = None, layout: Any = None) -> None:
+    def __init__(self, spec: Spec, name: str, target: Node | None = None, layout: Any = False) -> None:
         self.spec = spec
         self.name = name
         self.target = target

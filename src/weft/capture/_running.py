@@ -208,7 +208,7 @@ class Running(SizeNodes):
 
     @staticmethod
     def _is_numpy(function: Any) -> bool:
-        if isinstance(function, (np.ufunc, np.poly1d)) or function in _classes:
+        if isinstance(function, (np.ufunc, np.poly1d)) or function is np.ndarray:
             return True
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (np.ufunc, np.ndarray, np.random.Generator, np.random.RandomState)):
@@ -250,7 +250,9 @@ class Running(SizeNodes):
         if not isinstance(result, (np.ndarray, tuple, list)):
             return result
         node = self.create(function, args, kwargs, type_)
-        return self.wrap(node, type_, array=True)
+        parts = result if isinstance(result, (tuple, list)) else [result]
+        ordered = all(part.flags.c_contiguous for part in parts if isinstance(part, np.ndarray))
+        return self.wrap(node, type_, array=True, layout="C" if ordered else False)
 
     def _numpy_class(self: Any, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`np.float32(x)`, `np.ndarray(shape)`."""
@@ -487,7 +489,6 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
         yield from scalars_in((value.start, value.stop, value.step))
 
 
-_classes = frozenset({np.ndarray})
 _ASKING = frozenset({vars, iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from weft.capture._layouts import is_contiguous, shares_reshaped
+from weft.capture._region import Buffer
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops import Spec
@@ -27,28 +28,35 @@ if TYPE_CHECKING:
 class Step:
     """One view: `target(x, *args)` reads it, `back(recorder, x, value)` puts a value in its place.
 
-    `back` is None where NumPy gives a view that cannot be written. `since` is the value the buffer held when the view
-    was made, where it is not known whether NumPy makes a view or a copy: then neither may be written any more.
+    `back` is None where NumPy gives a view that cannot be written. `since` is what the buffer held when the view was
+    made (`held`), where it is not known whether NumPy makes a view or a copy: then neither may be written any more.
+    `spec` is the type of what it reads, known once an array has it in its path.
     """
 
-    __slots__ = ("args", "back", "since", "target")
+    __slots__ = ("args", "back", "since", "spec", "target")
 
     def __init__(
         self,
         target: Any,
         args: tuple[Any, ...],
         back: Callable[[Recorder, Node, Node], Node] | None,
-        since: Node | None = None,
+        since: tuple[Node, ...] | None = None,
     ) -> None:
         self.target = target
         self.args = args
         self.back = back
         self.since = since
+        self.spec: Any = None
+
+    def check(self, recorder: Recorder, buffer: Buffer) -> None:
+        """Refuse to read a view that may be a copy, where the buffer was written since it was made."""
+        assert self.since is not None
+        pairs = zip(self.since, held(recorder, buffer), strict=True)
+        if any(recorder.region.lift(before) is not now for before, now in pairs):
+            self.refuse(recorder)
 
     def apply(self, recorder: Recorder, x: Node, type_: Any = None) -> Node:
         """The node of what the view holds, given that of what it is a view of, and its type where that is known."""
-        if self.since is not None and recorder.region.lift(self.since) is not x:
-            self._refuse(recorder)
         return recorder.create(self.target, (x, *self.args), {}, self._type(recorder, x) if type_ is None else type_)
 
     def _type(self, recorder: Recorder, x: Node) -> Any:
@@ -63,17 +71,24 @@ class Step:
     def put(self, recorder: Recorder, x: Node, value: Node) -> Node:
         """The node of the whole after a write of the view."""
         if self.since is not None:
-            self._refuse(recorder)
+            self.refuse(recorder)
         if self.back is None:
             raise ValueError("assignment destination is read-only")
         return self.back(recorder, x, value)
 
-    @staticmethod
-    def _refuse(recorder: Recorder) -> None:
+    def refuse(self, recorder: Recorder) -> NoReturn:
+        """Refuse a write to what may be one memory, or may be two."""
         recorder.refuse(
             "a write to an array that was reshaped before: whether the two share memory depends on how it lies there",
             help="copy it first (a.copy().reshape(...)), or reshape after the write",
         )
+
+
+def held(recorder: Recorder, buffer: Buffer) -> tuple[Node, ...]:
+    """What a buffer holds now; of one that is either of two arrays, what both hold."""
+    if buffer.choice is None:
+        return (recorder.region.read(buffer),)
+    return tuple(node for array in buffer.choice[1:] for node in held(recorder, array.buffer))
 
 
 def is_basic(key: Any) -> bool:
@@ -128,20 +143,27 @@ def _swapaxes(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
 
 def _moveaxis(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
     array, source, destination = arguments
-    numbers = np.empty((2,) * len(array.spec.shape))
-    order = np.moveaxis(
-        np.lib.stride_tricks.as_strided(numbers, numbers.shape, range(numbers.ndim)), source, destination
-    )
-    return _permute(recorder, array, tuple(order.strides), type_)
+    return _permute(recorder, array, order_of_axes(np.moveaxis, len(array.spec.shape), source, destination), type_)
+
+
+def order_of_axes(function: Any, count: int, *args: Any) -> tuple[int, ...]:
+    """The order in which a function of NumPy's puts so many axes, told by their sizes: of an array without elements."""
+    found: tuple[int, ...] = function(np.empty(range(count), np.bool_), *args).shape
+    return found
 
 
 def _reshape(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
-    array = arguments[0]
-    if len(arguments) > 2 and arguments[2]:  # copy=True
+    array, shape, copy = arguments
+    if copy:
         return None
-    same = same_shape(type_.shape, array.spec.shape)
-    shared = same or shares_reshaped(recorder, array, type_.shape)
-    return _reshaped(recorder, array, type_, shared, _asked(type_, arguments[1]))
+    shared = same_shape(type_.shape, array.spec.shape) or shares_reshaped(recorder, array, type_.shape)
+    if copy is False and shared is None:
+        recorder.refuse(
+            "reshape(copy=False) of an array of which is not known how it lies in memory", help="leave out the copy"
+        )
+    if copy is False and not shared:
+        raise ValueError("Unable to avoid creating a copy while reshaping.")
+    return _reshaped(recorder, array, type_, shared, "reshape", _asked(type_, shape))
 
 
 def _asked(type_: Spec, shape: Any) -> Any:
@@ -151,13 +173,18 @@ def _asked(type_: Spec, shape: Any) -> Any:
 
 
 def _ravel(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
-    return _reshaped(recorder, arguments[0], type_, is_contiguous(recorder, arguments[0]), type_.shape)
+    array = arguments[0]
+    return _reshaped(recorder, array, type_, is_contiguous(recorder, array), "ravel", type_.shape)
 
 
-def _reshaped(recorder: Recorder, array: Array, type_: Spec, shared: bool | None, shape: Any) -> Array | None:
+def _reshaped(recorder: Recorder, array: Array, type_: Spec, shared: bool | None, name: str, shape: Any) -> Array:
     if shared is False:
-        return None
-    since = None if shared else recorder.read(array)
+        node = recorder.create(TABLE["reshape"], (array, shape), {"copy": True}, type_)
+        tensor = getattr(type(array), "_is_tensor", False)
+        return recorder.wrap(node, type_, array=True, tensor=tensor, layout="C")  # type: ignore[no-any-return]  # an array, as asked for
+    if name == "ravel" and shared is None:  # it copies where a reshape need not
+        return recorder.view(array, Step(TABLE["ravel"], (), _like, held(recorder, array.buffer)), type_)
+    since = None if shared else held(recorder, array.buffer)
     return recorder.view(array, Step(TABLE["reshape"], (shape,), _like, since), type_)
 
 
@@ -201,9 +228,42 @@ def _diagonal(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
     return recorder.view(arguments[0], Step(TABLE["diagonal"], tuple(arguments[1:]), None), type_)
 
 
+def _linalg_diagonal(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+    return _diagonal(recorder, (*arguments, -2, -1), type_)
+
+
+def _broadcast_arrays(recorder: Recorder, arguments: Any, types: Any) -> tuple[Any, ...]:
+    """Each array as a view of the common shape; NumPy warns of a write to one of them."""
+
+    def back(recorder: Recorder, x: Node, value: Node) -> Node:
+        return recorder.refuse("a write to what np.broadcast_arrays gave", help="copy it first: .copy()")
+
+    made: list[Any] = []
+    for given, type_ in zip(arguments[0], types, strict=True):
+        array = given if isinstance(given, Array) else recorder.numpy.function(np.asarray, (given,), {})
+        step = Step(TABLE["broadcast_to"], (type_.shape,), back)
+        made.append(recorder.view(array, step, type_))
+    same = all(
+        isinstance(a, Array) and same_shape(a.spec.shape, t.shape) for a, t in zip(arguments[0], types, strict=True)
+    )
+    return tuple(arguments[0]) if same else tuple(made)
+
+
 def _asarray(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
     array, *_ = arguments
     return array if type_.dtype == array.spec.dtype else None
+
+
+def _split(recorder: Recorder, arguments: Any, types: Any) -> tuple[Any, ...] | None:
+    array = arguments[0]
+    return tuple(recorder.numpy.function(np.split, arguments, {})) if type(array) is Array else None
+
+
+def _unstack(recorder: Recorder, arguments: Any, types: Any) -> tuple[Any, ...] | None:
+    array, axis = arguments
+    if type(array) is not Array:
+        return None
+    return tuple(recorder.items(recorder.numpy.function(np.moveaxis, (array, axis, 0), {})))
 
 
 VIEWS: dict[str, Callable[..., Any]] = {
@@ -220,7 +280,18 @@ VIEWS: dict[str, Callable[..., Any]] = {
     "real": _part("real"),
     "imag": _part("imag"),
     "diagonal": _diagonal,
+    "linalg_diagonal": _linalg_diagonal,
+    "broadcast_arrays": _broadcast_arrays,
+    "split": _split,
+    "unstack": _unstack,
 }
+
+
+# Ops that are made of views: called with an array of NumPy's, each part is one, to be written.
+PARTS = frozenset(
+    "array_split atleast_1d atleast_2d atleast_3d chunk dsplit flatten fliplr flipud hsplit narrow rollaxis rot90 "
+    "split_to_list tensor_split unbind unflatten unfold vsplit".split()
+)
 
 
 def arrays_in(value: Any) -> list[Array]:

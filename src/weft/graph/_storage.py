@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft.graph._arguments import map_aggregate
-from weft.graph._code_program import GETITEMS, INDEX_ADD, Program
+from weft.graph._code_program import GETITEMS, INDEX_ADD, INDEX_UPDATE, Program
 from weft.graph._code_values import Block, Carry, Choice, Gather, Loop, Plain, Result, Value, live_after
 from weft.graph._node import Node
 from weft.graph._storage_kinds import (
@@ -250,14 +250,49 @@ class Storage:
         _, key, written = statement.args
         if self._overlap(self._roots_of(key), roots):
             return False
-        if not self.keys.is_basic(key) and self._overlap(self._roots_of(written), roots):
-            return False
         assert self._back is not None, "made where writing in place is enabled"
+        if self._overlap(self._roots_of(written), roots) and not self._may_overlap(statement):
+            return False
         excused = {statement.value, *self._back.excused(statement)}
         return not any(
             other not in excused and self._overlap(self._roots[other], roots)
             for other in self._alive(self._reach(roots), statement.block, statement.at)
         )
+
+    def _may_overlap(self, statement: Plain) -> bool:
+        """Whether NumPy writes what shares memory with the place it goes to as it was.
+
+        Of a part in one dimension it need not: `M[:, 3] = M[2]` reads what it has just written. Where the program
+        itself says so, it gets that.
+        """
+        assert self._back is not None, "made where writing in place is enabled"
+        if not self.keys.is_basic(statement.args[1]):
+            return False
+        if statement.node.target is not INDEX_UPDATE or statement.node.meta.get("overlaps"):
+            return True
+        base, key, written = statement.args
+        return (
+            self.keys.rank(statement) != 1
+            or self._back.is_done(statement, self.in_place)
+            or self._back.is_shifted(statement)
+            or self._is_part(written, self.program.values[base], key)
+        )
+
+    def _is_part(self, argument: Any, base: Value, key: Any) -> bool:
+        """Whether what is written is the very part it is written to, wherever it shares its memory."""
+        if not isinstance(argument, Node) or not self._overlap(self._roots_of(argument), self._roots[base]):
+            return True
+        value = self.program.values.get(argument)
+        if value is None or not 0 <= value.at < value.block.end:
+            return False
+        made = value.block.statements[value.at]
+        if isinstance(made, Choice):
+            found = next((result for result in made.results if result.value is value), None)
+            return found is not None and all(self._is_part(source, base, key) for source in found.sources)
+        if is_update(made) and isinstance(made, Plain):
+            return made in self.in_place and self._is_part(made.args[0], base, key)
+        assert self._back is not None, "made where writing in place is enabled"
+        return self._back.shows(made, base, key)
 
     def _alive(self, roots: Iterable[int], block: Block, at: int) -> Iterator[Value]:
         """The values read after a position that hold any of the roots."""

@@ -98,6 +98,8 @@ def gives_own(node: Node) -> bool:
 def _of_op(op: Op, statement: Plain) -> str:
     if op.name == "astype":
         return OWN if statement.kwargs.get("copy", True) is True else OTHER
+    if op.name == "reshape" and statement.kwargs.get("copy") is True:
+        return OWN
     if op.name in _OWN or (op.domain is not None and op.name not in _SHOWN):
         return OWN
     return VIEW if op.name in _VIEWS else OTHER
@@ -175,6 +177,14 @@ class Keys:
             and np.result_type(base.dtype, given.dtype) == base.dtype
             and len(given.shape) <= (0 if "mask" in kinds else rank)
         )
+
+    def rank(self, update: Plain) -> int:
+        """How many dimensions the part of an array has that a basic key selects; 1 where that is not known."""
+        base, parts = self.type(update.args[0]), parts_of(update.args[1])
+        if not is_spec(base):
+            return 1
+        numbers = sum(self._kind(part) == "number" for part in parts)
+        return len(base.shape) - numbers + sum(part is None for part in parts)
 
     def type(self, argument: Any) -> Any:
         """What is known of an argument: a Spec, a Python type, or None."""

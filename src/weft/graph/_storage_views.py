@@ -37,10 +37,7 @@ class WriteBacks:
             chain.append(statement)
             statement = self._statement(statement.args[0], back.block)
         values = self._program.values
-        if not chain or statement is None or not self._is_view(statement):
-            return
-        shown, k = statement.args
-        if values.get(shown) is not values[base_node] or not _same_key(k, key, self._program):
+        if not chain or statement is None or not self.shows(statement, values[base_node], key):
             return
         self._chains[back] = chain
         for link in chain:
@@ -65,6 +62,13 @@ class WriteBacks:
             and len(known.shape) > 0
         )
 
+    def shows(self, statement: Any, base: Value, key: Any) -> bool:
+        """Whether a statement reads the part of a value that a key selects."""
+        if not isinstance(statement, Plain) or not self._is_view(statement):
+            return False
+        shown, k = statement.args
+        return self._program.values.get(shown) is base and _same_key(k, key, self._program)
+
     def excused(self, statement: Plain) -> set[Value]:
         """Values that may see the write: all they are read for from now on is to have it written to them."""
         found: set[Value] = set()
@@ -78,6 +82,20 @@ class WriteBacks:
             found.add(base)
             link = back
         return found
+
+    def is_shifted(self, update: Plain) -> bool:
+        """Whether an update moves a run of elements of an array in one dimension: `x[1:] = x[:-1]`."""
+        base, key, written = update.args
+        found = self._statement(written, update.block)
+        if (
+            found is None
+            or not self._is_view(found)
+            or self._program.values.get(found.args[0]) is not self._program.values[base]
+        ):
+            return False
+        known = self._program.values[base].type
+        runs = all(isinstance(k, slice) and (k.step is None or k.step == 1) for k in (key, found.args[1]))
+        return runs and is_spec(known) and len(known.shape) == 1
 
     def is_done(self, back: Plain, in_place: set[Plain]) -> bool:
         """Whether what an update writes is there already, because all that led to it happened in place."""

@@ -19,16 +19,19 @@ __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
 @op(
     arrays=("x",),
-    infer=lambda x, dtype, copy, device: Spec(shape_of(x), dtype),
-    vjp=lambda g, y, x, dtype, copy, device: g,
+    infer=lambda x, dtype, copy, device, order: Spec(shape_of(x), dtype),
+    vjp=lambda g, y, x, dtype, copy, device, order: g,
     numpy=(np.astype,) if hasattr(np, "astype") else (),
     linear=True,
 )
-def astype(x: Any, /, dtype: Any, *, copy: builtins.bool = True, device: Any = None) -> Any:
-    """The array in another dtype; the same array where it has that dtype already and `copy` is false."""
+def astype(x: Any, /, dtype: Any, *, copy: builtins.bool = True, device: Any = None, order: str = "K") -> Any:
+    """The array in another dtype; the same array where it has that dtype already and `copy` is false.
+
+    `order` says how a copy lies in memory: "C" by rows, "F" by columns, "K" as the array does.
+    """
     if device not in (None, "cpu"):
         raise ValueError(f"astype: expected device None or 'cpu', got {device!r}")
-    return np.asarray(x).astype(dtype, copy=copy)
+    return np.asarray(x).astype(dtype, order, copy=copy)
 
 
 def can_cast(from_: Any, to: Any, /) -> builtins.bool:

@@ -80,7 +80,7 @@ def _reshape_back(g: Any, y: Any, x: Any, *parameters: Any) -> Any:
 def reshape(x: Any, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements in another shape; one dimension may be -1 and is worked out."""
     if copy:
-        return np.array(x).reshape(shape)
+        return np.array(x, order="C").reshape(shape)
     result = x.reshape(shape) if type(x) is np.ndarray else np.reshape(x, shape)
     if copy is False and result.size and not np.may_share_memory(x, result):
         raise ValueError("reshape: copy=False, but this shape cannot be had without copying")
@@ -172,8 +172,8 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 
 @composite(numpy=(np.ravel,))
 def ravel(x: Any) -> Any:
-    """The elements in one dimension."""
-    return reshape(x, (size_of(shape_of(x)),))
+    """The elements in one dimension; a copy where they do not lie one after the other."""
+    return np.ravel(x) if type(x) is np.ndarray else reshape(x, (size_of(shape_of(x)),))
 
 
 @composite()

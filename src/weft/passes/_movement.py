@@ -7,22 +7,28 @@ from typing import Any
 
 from weft.graph import Node
 from weft.ops._dim import same_shape
-from weft.ops._op import TABLE
+from weft.ops._op import TABLE, op_of
 from weft.ops._spec import Spec
 from weft.passes._keys import same
 from weft.passes._rules import Call, Instead, call_of, interchangeable, kept, rule, type_of
 from weft.passes._sharing import is_number
 from weft.passes._sweep import MISSING, item_of_container
 
-_IN_ORDER = ("reshape", "squeeze", "expand_dims", "ravel", "flatten")
+_IN_ORDER = ("reshape", "squeeze", "expand_dims", "flatten")  # not ravel, which may copy where these do not
+_UPDATE = TABLE["index_update"]
 _CHAIN = 64  # how many nodes to look at before giving up
 _STEPS = 8  # how far back to look for the shape that a chain of reshapes comes back to
 
 
 @rule("same type", "astype", "broadcast_to")
 def _same_type(call: Call) -> Any:
-    """astype to the dtype that x has, and broadcast_to the shape that it has, are x."""
-    return kept(call, call.args[0])
+    """astype to the dtype that x has, and broadcast_to the shape that it has, are x.
+
+    A copy in an order is meant; and so is one that is written somewhere, which may be where x is.
+    """
+    ordered = call.op.name == "astype" and call.args[-1] != "K"
+    written = any(op_of(user.target) is _UPDATE for user in call.node.users)
+    return MISSING if ordered or written else kept(call, call.args[0])
 
 
 @rule("spread anyway", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where")

@@ -75,7 +75,7 @@ def _own(recorder: Recorder, leaf: Any) -> Any:
     """An array of the function's own that begins as another one, so that what it writes stays inside."""
     if not isinstance(leaf, Array):
         return leaf
-    buffer = Buffer(leaf.spec, leaf.buffer.name)
+    buffer = Buffer(leaf.spec, leaf.buffer.name, layout=leaf)
     recorder.region.make(buffer, recorder.arg(leaf))
     return type(leaf)(recorder, buffer, (), leaf.spec)
 

@@ -90,7 +90,7 @@ class Section:
             place.meta["type"] = spec
             if not shape and axis is not None and not is_tensor(leaf):
                 return Scalar(recorder, spec.dtype, place)
-            buffer = Buffer(spec, name, layout=leaf if axis is None else None)  # an example lies in order
+            buffer = Buffer(spec, name, layout=leaf if axis is None else "C")  # an example lies in order
             region.make(buffer, place)
             return type(leaf)(recorder, buffer, (), spec)
         place.meta["type"] = kind if isinstance(kind, type) else Spec((), kind)
