@@ -134,10 +134,12 @@ class Guards:
         self.require(test, f"{words}{was}", now=now, told=(words, f", was {was}"), **known)
 
     def _sizes(self) -> None:
+        seen = set()
         for guard in self.captured.recorder.sizes.guards:
             sides = [self._dim(side) for side in (guard.left, guard.right)]
-            if None in sides:
+            if None in sides or (guard.relation, *sides) in seen:
                 continue
+            seen.add((guard.relation, *sides))
             test = form(guard.relation, *sides)
             said = [side.expression() if isinstance(side, Dim) else str(side) for side in (guard.left, guard.right)]
             what = f"{said[0]} {guard.relation} {said[1]}"
@@ -151,7 +153,10 @@ class Guards:
         return form("sizes", *(told for atom in atoms for told in (atom.name, self._atom(atom), atom.hint)))
 
     def _atom(self, atom: Any) -> Expr | None:
-        """Where a size is found; one of a copy's inputs is one of the graph's own."""
+        """Where a size is found; one of a copy's inputs is one of the graph's own, and what is copied is the same."""
+        first = self.captured.recorder.sizes.copies.get(atom)
+        if first is not None:
+            return self._dim(first)
         how, node, *axis = atom.source
         node = self.captured.recorder.copied_inputs.get(node, node)
         if how == "node":

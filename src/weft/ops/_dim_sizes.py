@@ -70,6 +70,7 @@ class Sizes(Knowledge):
         self.guards: list[Guard] = []
         self.assumed: list[Guard] = []
         self.stands_for: dict[Any, list[Any]] = {}  # the source of an atom → what has the same value elsewhere
+        self.copies: dict[Atom, Any] = {}  # of a value that was computed once more → what it was the first time
         self.examples: dict[Any, int] = {}  # what nodes that are numbers were once, for estimates alone
         self._names: dict[str, int] = {}
         self._named: dict[str, Dim] = {}
@@ -83,6 +84,12 @@ class Sizes(Knowledge):
     def value(self, name: str, hint: int | None = None, source: Any = None, low: int | None = None) -> Dim:
         """A new integer of any sign, or not below `low`: a bound of a slice, a counter."""
         return from_factor(Atom(self._unique(name), hint, source, self, low))
+
+    def again(self, made: Dim, first: Any) -> Dim:
+        """Note of a new size or integer that it is computed as another one was, and so is the same."""
+        assert made.atom is not None
+        self.copies[made.atom] = first
+        return made
 
     def fresh(self, name: str) -> Dim:
         """A new size that only running can tell; its `atom.source` is None until whoever traces sets it."""

@@ -280,7 +280,7 @@ class Retyped:
                 return self._value_of(dim, by)
             if node is None:
                 return dim
-            fresh = self.sizes.size(node.name, dim.hint, ("size", node, axis))
+            fresh = self.sizes.again(self.sizes.size(node.name, dim.hint, ("size", node, axis)), dim)
             if dim.atom is not None:
                 self.atoms[dim.atom] = fresh
             return fresh
@@ -291,7 +291,8 @@ class Retyped:
         """A size that a copied node computes."""
         found = self.values.get(node)
         if found is None:
-            found = self.values[node] = self.sizes.value(node.name, dim.hint, ("node", self.known[node]), 0)
+            made = self.sizes.value(node.name, dim.hint, ("node", self.known[node]), 0)
+            found = self.values[node] = self.sizes.again(made, dim)
         return found
 
     def _is_gone(self, atom: Any) -> bool:
@@ -332,5 +333,5 @@ class Retyped:
         found = self.sources.get(source)
         if found is None:
             make = self.sizes.value if kind == "node" else self.sizes.size
-            found = self.sources[source] = make(atom.name, atom.hint, source)
+            found = self.sources[source] = self.sizes.again(make(atom.name, atom.hint, source), from_factor(atom))
         return found
