@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.autograd import Tensor
+from weft.capture._iterables import RangeItems
 from weft.capture._layouts import where_met
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
@@ -108,6 +109,7 @@ class Memory:
 
     def getitem(self: Any, value: Any, key: Any) -> Any:
         """`value[key]`."""
+        key = self.as_key(key)
         if is_opaque(key):
             return self.opaque(operator.getitem, (value, key), {})
         spec: Spec = value.spec
@@ -127,8 +129,21 @@ class Memory:
         # Several keys leave the axes in any order.
         return self.wrap(node, type_, tensor=is_tensor(value), layout=False if isinstance(key, tuple) else [value])
 
+    def as_key(self: Any, key: Any) -> Any:
+        """A key in which ranges, and tuples inside of a tuple, are the arrays of indices that NumPy makes of them."""
+        if isinstance(key, (range, RangeItems)):
+            return self.numpy.function(np.asarray, (key,), {})
+        if isinstance(key, tuple) and any(isinstance(part, (tuple, range, RangeItems)) for part in key):
+            given = (
+                self.numpy.function(np.asarray, (p,), {}) if isinstance(p, (tuple, range, RangeItems)) else p
+                for p in key
+            )
+            return tuple(given)
+        return key
+
     def setitem(self: Any, array: Array, key: Any, value: Any) -> None:
         """`array[key] = value`."""
+        key = self.as_key(key)
         if isinstance(value, (list, tuple)):
             value = self.numpy.function(np.asarray, (value,), {})
         if not is_opaque((key, value)):

@@ -69,6 +69,9 @@ def _apply_along_axis(recorder: Recorder, func1d: Any, axis: int, arr: Any, *arg
 
 def _along(function: Any, axis: int, array: Any, args: Any) -> Any:
     moved = np.moveaxis(array, axis, -1)
+    for size in moved.shape[:-1]:
+        if size == 0:
+            raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     rows = moved.reshape(-1, moved.shape[-1])
     made = np.array([function(row, *args) for row in rows])
     if made.ndim == 1:

@@ -302,6 +302,8 @@ class Recorder(Running, Memory, Refusals):
         if op.name in VIEWS and arrays_in(arguments[0]):
             made = VIEWS[op.name](self, arguments, type_)
             if made is not None:
+                if self.keeps_raising and len(self.sizes.assumed) > guessed and isinstance(made, Array):
+                    self.read(made).meta["raises"] = True
                 return made
         node = self.create(target or op, args, kwargs, type_)
         if self.keeps_raising and (len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_)):

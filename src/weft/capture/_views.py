@@ -169,7 +169,7 @@ def _reshape(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
 def _asked(type_: Spec, shape: Any) -> Any:
     """The shape to make a view of: that of the result, or, where its sizes are open, as the program wrote it."""
     atoms = [atom for d in type_.shape if isinstance(d, Dim) for atom in d.atoms()]
-    return shape if any(atom.source is None for atom in atoms) else type_.shape
+    return shape if any(atom.source is None or atom.hint is None for atom in atoms) else type_.shape
 
 
 def _ravel(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:

@@ -30,7 +30,7 @@ from weft.graph._storage_kinds import (
     OWN,
     SURE_ARRAYS,
     Keys,
-    is_append,
+    changes_list,
     is_spec,
     is_update,
     sharing,
@@ -192,9 +192,10 @@ class Storage:
         value, node = statement.value, statement.node
         if is_update(statement):
             self._update(statement)
-        elif is_append(node):
-            self.listed |= self._reach(self._roots_of(statement.args[1]))
-            self._set(value, _NONE)
+        elif changes_list(node):
+            # What a list is given stays as it is from then on; what is taken out of one may be anybody's.
+            self.listed |= self._reach(self._roots_of(statement.args[1:]))
+            self._set(value, frozenset({_FOREIGN}) if node.target == "pop" else _NONE)
         elif node.op == "get_attr":
             self._set(value, frozenset({self._new() if value in self._allowed else _FOREIGN}))
         else:

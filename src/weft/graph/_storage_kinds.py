@@ -44,6 +44,7 @@ _FACTS = frozenset({"shape", "ndim", "size", "dtype", "itemsize", "nbytes"})
 _OWN_METHODS = frozenset(
     "copy sum mean max min prod std var all any argmax argmin cumsum cumprod dot item tolist clip round".split()
 )
+_LIST_METHODS = frozenset("append clear extend insert pop remove reverse".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes ravel squeeze view".split())
 
 OWN, VIEW, OTHER, NOTHING = "own", "view", "other", "nothing"
@@ -233,12 +234,12 @@ def writes_directly(node: Node) -> bool:
         return False
     if node.bodies or (node.op == "call_function" and not node._input_nodes):
         return False  # what is in bodies is asked for itself; what is given no value has none to write to
-    return node.is_impure(impure_random=False) and not is_check(node) and not is_append(node)
+    return node.is_impure(impure_random=False) and not is_check(node) and not changes_list(node)
 
 
-def is_append(node: Node) -> bool:
-    """Whether a node puts a value at the end of a list."""
-    return node.op == "call_method" and node.target == "append" and len(node.args) == 2 and not node.kwargs
+def changes_list(node: Node) -> bool:
+    """Whether a node changes a list by a method that no array has: it writes into no array."""
+    return node.op == "call_method" and node.target in _LIST_METHODS and not node.kwargs
 
 
 def is_check(node: Node) -> bool:

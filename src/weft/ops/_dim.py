@@ -29,6 +29,7 @@ __all__ = [
     "Term",
     "broadcast_dim",
     "dim_max",
+    "divides",
     "fits_a_hint",
     "dim_min",
     "fits_dim",
@@ -116,6 +117,17 @@ def fits_dim(size: Any, wanted: Any) -> bool:
         return True
     stretched = hint_of(size) == 1 and hint_of(wanted) != 1
     return env.compare("==", size, 1 if stretched else wanted)
+
+
+def divides(part: Any, size: Any) -> bool:
+    """Whether a size is a multiple of another; of sizes that only running tells that is assumed."""
+    rest = size % part
+    if not isinstance(rest, Dim):
+        return bool(rest == 0)
+    if rest.hint is None and rest.env.prove("==", rest, 0) is None:
+        rest.env.assumed.append(Guard("==", rest, 0, True))
+        return True
+    return bool(rest == 0)
 
 
 def range_length(start: Any, stop: Any, step: Any) -> Any:

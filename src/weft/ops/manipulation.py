@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
-from weft.ops._dim import Dim, fits_dim, unknown_size
+from weft.ops._dim import Dim, divides, fits_dim, unknown_size
 from weft.ops._families import composite, movement, op
 from weft.ops._op import TABLE, like, no_gradient
 from weft.ops._spec import (
@@ -64,7 +64,7 @@ def _reshaped(old: Shape, shape: Any, copy: Any = None) -> Shape:
     unknown = [i for i, d in enumerate(new) if d == -1]
     if unknown:
         known = size_of([d for d in new if d != -1])
-        if len(unknown) > 1 or not known or size_of(old) % known:
+        if len(unknown) > 1 or not known or not divides(known, size_of(old)):
             raise ShapeError(f"reshape: {old} does not fit {new}")
         new = tuple(size_of(old) // known if d == -1 else d for d in new)
     if size_of(new) != size_of(old):

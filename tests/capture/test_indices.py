@@ -1,0 +1,99 @@
+"""Keys made of tuples and ranges, reshapes of what a mask selects, and lists beside arrays that are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from programs._compare import assert_same, call
+
+
+def diagonal_cleared(a):
+    n = len(a)
+    a[range(n), range(n)] = 0
+    return a[range(n), range(n)], a[range(1, n)]
+
+
+def by_tuples(a):
+    a[(0, 1), (0, 2)] += 7
+    return a[(0, 1), (0, 2)], a[:, (0, 2)]
+
+
+def half_selected(a):
+    v = a[a > 0].reshape(2, -1)
+    v[0] = 7
+    return v, v.sum(axis=0), a
+
+
+def along_an_axis(a):
+    return np.apply_along_axis(lambda row: row.sum() * 2, 1, a)
+
+
+def edits(a):
+    n, m = a.shape
+    table, path = np.zeros((n + 1, m + 1)), []
+    for i in range(n + 1):
+        for j in range(m + 1):
+            if i == 0 or j == 0:
+                table[i, j] = i + j
+            else:
+                table[i, j] = min(table[i - 1, j], table[i, j - 1]) + a[i - 1, j - 1]
+    while n > 0 and m > 0:
+        path.append(table[n, m])
+        n, m = n - 1, m - 1
+    path.reverse()
+    path.insert(0, path.pop())
+    return table, path
+
+
+def rows_in_a_list(a):
+    kept = []
+    for k in range(len(a)):
+        row = a[k] * 2
+        kept.append(row)
+        row[0] = -1
+    last = kept.pop()
+    last[1] = 100
+    kept.insert(0, last)
+    kept.reverse()
+    a[0] = 5
+    return kept, a
+
+
+@pytest.mark.parametrize("program", [diagonal_cleared, by_tuples, half_selected, along_an_axis, edits, rows_in_a_list])
+def test_is_captured(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for size in (3, 5, 3):
+        got, expected = (call(f, (np.arange(float(size**2)).reshape(size, size),)) for f in (compiled, program))
+        assert_same(got, expected)
+    assert compiled.cache_info().currsize > 0
+
+
+def test_nothing_to_apply_to() -> None:
+    for shape in ((0, 3), (3, 2)):
+        assert_same(call(weft.compile(along_an_axis), (np.ones(shape),)), call(along_an_axis, (np.ones(shape),)))
+
+
+def test_a_list_that_is_reversed_makes_no_copies_of_arrays() -> None:
+    compiled = weft.compile(edits)
+    compiled(np.ones((3, 3)))
+    assert "index_update" not in compiled.code
+
+
+def least_squares(x, y):
+    chosen = x > 0
+    columns = np.column_stack([np.ones(chosen.sum()), x[chosen]])
+    return np.linalg.lstsq(columns, y[chosen], rcond=None)[0].sum()
+
+
+def test_derivatives_of_least_squares_of_a_selection() -> None:
+    x, y = np.array([1.0, -2.0, 3.0, 4.0]), np.array([1.0, -2.0, 3.0, 5.0])
+    steps = 1e-6 * np.eye(4)
+    expected = [(least_squares(x + e, y) - least_squares(x - e, y)) / 2e-6 for e in steps]
+    np.testing.assert_allclose(weft.grad(least_squares)(x, y), expected, rtol=1e-6, atol=1e-8)
+    tangent = weft.jvp(lambda x: least_squares(x, y), (x,), (np.ones(4),))[1]
+    np.testing.assert_allclose(tangent, np.sum(expected), rtol=1e-6)
