@@ -17,6 +17,7 @@ from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
 from weft.capture._convert import convert
+from weft.capture._lookups import settle_keys
 from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
@@ -159,6 +160,7 @@ def _decided(recorder: Recorder) -> set[Node]:
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
+    settle_keys(recorder, result)
     if recorder.unordered:
         check_order(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))

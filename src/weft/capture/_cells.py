@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 
+_MOST = 200  # places of one object: for each, what is being captured starts over
+
+
 class Restart(BaseException):
     """A place has turned out to be changed: what is being captured starts over."""
 
@@ -96,6 +99,12 @@ class Places:
     def changed(self, holder: Any, key: Any, label: str, home: Region | None) -> None:
         """A place is about to be changed where a traced value decides on it."""
         if (id(holder), key) not in self.known:
+            if sum(known[0] == id(holder) for known in self.known) >= _MOST:
+                self.recorder.refuse(
+                    f"more than {_MOST} items of a {type(holder).__name__} change in a branch or loop, or their keys "
+                    "are other objects each time",
+                    help="use an array, or keys that are numbers or texts",
+                )
             self.known[id(holder), key] = Place(holder, key, label, home)
             raise Restart
 

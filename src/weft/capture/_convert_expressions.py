@@ -64,6 +64,7 @@ class Expressions:
             ast.ListComp: self._comprehension,
             ast.GeneratorExp: self._comprehension,
             ast.Dict: self._dict,
+            ast.Starred: self._starred,
             ast.SetComp: self._comprehension,
             ast.DictComp: self._comprehension,
             MatchTest: self._match_test,
@@ -148,6 +149,8 @@ class Expressions:
                 node.args = [self.expr(each) for each in node.args]
                 for keyword in node.keywords:
                     keyword.value = self.expr(keyword.value)
+                if node.args and target.id in ("eval", "exec") and not isinstance(node.args[0], ast.Starred):
+                    node.args[0] = hook(node, "evaluated", node.args[0])
                 return node
         called = self.expr(target)
         first = isinstance(target, ast.Name) and target.id == "next" and [type(a) for a in node.args[:1]]
@@ -279,6 +282,10 @@ class Expressions:
         spec = self._pieces(node.format_spec) if isinstance(node.format_spec, ast.JoinedStr) else []
         conversion = constant(node, chr(node.conversion) if node.conversion >= 0 else None)
         return put(ast.Tuple([self.expr(node.value), conversion, put(ast.Tuple(spec, LOAD), node)], LOAD), node)
+
+    def _starred(self, node: ast.Starred) -> ast.expr:
+        node.value = hook(node, "spread", self.expr(node.value))
+        return node
 
     def _dict(self, node: ast.Dict) -> ast.expr:
         """A dict; one that others are unpacked into, as those dicts."""

@@ -31,6 +31,9 @@ class Held(Opaque):
     def handle(self) -> Held:
         return self
 
+    def anything(self) -> None:
+        """Code that is not captured changes it; nothing is known of it anyway."""
+
     def go_back(self) -> None:
         """Let the program's own object be what it was."""
         self.plain.clear()

@@ -17,7 +17,9 @@ import numpy as np
 
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
+from weft.capture._calls import call, updated
 from weft.capture._cells import has_places
+from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
 from weft.capture._identity import same_object
@@ -25,13 +27,11 @@ from weft.capture._iterables import Items
 from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
-from weft.capture._missing import bound, is_there, own_attributes, question, whole
+from weft.capture._missing import bound, is_there, own_attributes, whole
 from weft.capture._opaque import Opaque
-from weft.capture._ordering import ordered
-from weft.capture._outside import OTHER_CONTAINERS, changes
-from weft.capture._plain import COMPARISONS, UPDATES, PlainHooks, PlainIf
+from weft.capture._plain import COMPARISONS, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
-from weft.capture._python_calls import asked, asked_of, attribute, python_class
+from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
 from weft.graph._control import check
 
@@ -39,14 +39,10 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
+_WITH_ITEMS = frozenset({list, tuple, dict, str, bytes, range})  # where an index or a key does nothing but to look up
 _NAMED = {"in": "contains", "not in": "not_contains", "is": "is_", "is not": "is_not"}
 _UNCHANGEABLE = (tuple, str, bytes, frozenset, range, MappingProxyType)
 _NOTHING = object()
-_CHANGING: dict[Any, set[str]] = {
-    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
-    dict: {"pop", "popitem", "clear", "update", "setdefault"},
-    set: {"add", "remove", "discard", "pop", "clear", "update", "intersection_update", "difference_update"},
-}
 
 
 class Hooks(PlainHooks):
@@ -76,6 +72,7 @@ class Hooks(PlainHooks):
         return WhileLoop(self.recorder, self.sites[site], values, cells)
 
     def for_(self, site: int, iterable: Any, values: tuple[Any, ...], cells: Any = None) -> Any:
+        refuse_advance(self.recorder, iterable)
         return ForLoop(self.recorder, self.sites[site], whole(self.recorder, iterable), values, cells)
 
     def _no_yield(self, site: Site) -> None:
@@ -156,6 +153,7 @@ class Hooks(PlainHooks):
         return self.recorder.negation(value) if isinstance(value, Traced) else not value
 
     def contains(self, item: Any, container: Any) -> Any:
+        refuse_advance(self.recorder, container)
         grown = self.recorder.lists.get(container)
         if grown is not None:
             return grown.holds(item)
@@ -204,6 +202,7 @@ class Hooks(PlainHooks):
     ) -> Any:
         from weft.capture._collect import collect
 
+        refuse_advance(self.recorder, iterable)
         return collect(self.recorder, kind, whole(self.recorder, iterable), element, condition)
 
     # Statements that end or test
@@ -299,15 +298,7 @@ class Hooks(PlainHooks):
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         if isinstance(value, (np.ndarray, Tensor)):
             value = self.recorder.constant(value)
-        if type(value) in (list, dict, set):
-            grown = self._grown(value)
-            if grown is not None and op == "+=":
-                grown.extend(by)
-                return value
-            self._change(value, op)
-        elif isinstance(value, OTHER_CONTAINERS) and hasattr(type(value), f"__{UPDATES[op].__name__}__"):
-            self._change(value, op)
-        return self.assign(name, UPDATES[op](value, by))
+        return self.assign(name, updated(self.recorder, op, value, by))
 
     def attr(self, value: Any, name: str) -> Any:
         if isinstance(value, Traced):
@@ -334,15 +325,22 @@ class Hooks(PlainHooks):
         self.recorder.set_attribute(target, name, value)
 
     def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
-        self.setattr(target, name, UPDATES[op](self.attr(target, name), by))
+        self.setattr(target, name, updated(self.recorder, op, self.attr(target, name), by))
 
     def update_attr_late(self, target: Any, name: str, op: str, by: Callable[[], Any]) -> None:
         current = self.attr(target, name)
-        self.setattr(target, name, UPDATES[op](current, by()))
+        self.setattr(target, name, updated(self.recorder, op, current, by()))
 
     def delattr(self, target: Any, name: str) -> None:
         self.recorder.change_object(target, f"del .{name}")
         delattr(target, name)
+
+    def evaluated(self, text: Any) -> Any:
+        if self.recorder.region is not self.recorder.root:
+            self.recorder.refuse(
+                "eval or exec in a branch or loop: what the text does is not captured", help="write it as code"
+            )
+        return text
 
     # Items
 
@@ -352,10 +350,14 @@ class Hooks(PlainHooks):
             return grown[key]
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
+            if grid is not None:
+                return grid
             plain: Any = value
             if isinstance(plain, defaultdict):
                 self._make_default(plain, key)
-            return self.read(self.recorder.met(plain[key])) if grid is None else grid
+            known = type(value) in _WITH_ITEMS or isinstance(value, (Traced, defaultdict))
+            found = plain[key] if known else uncaptured(self.recorder, operator.getitem, (value, key), {})
+            return self.read(self.recorder.met(found))
         return self.recorder.run_getitem(value, key)
 
     def _make_default(self, target: defaultdict[Any, Any], key: Any) -> None:
@@ -374,7 +376,7 @@ class Hooks(PlainHooks):
         if isinstance(target, Traced):
             target[key] = value  # type: ignore[index]  # an Array; anything else raises as it should
             return
-        grown = self._grown(target)
+        grown = self.recorder.lists.grown_by(target)
         if grown is not None:
             grown.set(key, value)
             return
@@ -387,12 +389,15 @@ class Hooks(PlainHooks):
                 return
         if isinstance(key, Traced):
             key = operator.index(key)
+        self.recorder.reads.made(value)
         if has_places(target):
             note_assigned(self.recorder, target, key)
             self.recorder.change_place(target, key, f"[{key!r}]")
+        elif type(target) not in _WITH_ITEMS:
+            uncaptured(self.recorder, operator.setitem, (target, key, value), {})
+            return
         else:
-            self._change(target, "[...] = ...")
-        self.recorder.reads.made(value)
+            self.recorder.change_object(target, "[...] = ...")
         target[key] = value
 
     def update_item(self, target: Any, key: Any, op: str, by: Any) -> None:
@@ -405,7 +410,7 @@ class Hooks(PlainHooks):
         current = self.getitem(target, key)
         if isinstance(current, (np.ndarray, Tensor)):
             current = self.recorder.constant(current)
-        new = UPDATES[op](current, by())
+        new = updated(self.recorder, op, current, by())
         if new is current and isinstance(new, Array) and (new.path or not isinstance(target, Array)):
             return  # a view, or an array that a container holds: what was written into it is there already
         self.setitem(target, key, new)
@@ -418,15 +423,23 @@ class Hooks(PlainHooks):
             return
         if isinstance(target, Traced):
             raise ValueError("cannot delete array elements")
-        grown = self._grown(target)
-        grown = self._held(target, key) if grown is None else grown
+        grown = self.recorder.lists.grown_by(target)
+        grown = self.recorder.lists.held_by(target, key) if grown is None else grown
         if grown is not None:
             grown.delete(key)
             return
-        self._change(target, "del")
+        if type(target) not in _WITH_ITEMS:
+            uncaptured(self.recorder, operator.delitem, (target, key), {})
+            return
+        self.recorder.change_object(target, "del")
         del target[key]
 
+    def spread(self, value: Any) -> Any:
+        refuse_advance(self.recorder, value)
+        return value
+
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
+        refuse_advance(self.recorder, value)
         if isinstance(value, Array) and not starred and value.spec.shape:
             value = self.recorder.unpacked(value, before)
         elif self.recorder.lists.get(value) is not None:
@@ -447,55 +460,10 @@ class Hooks(PlainHooks):
             )
         return items
 
-    def _grown(self, target: Any) -> Any:
-        """The list of the running graph that a list of the program has become, or becomes by this change."""
-        recorder = self.recorder
-        if type(target) is not list:
-            return recorder.lists.get(target)
-        target = recorder.lists.origin(target)
-        known = recorder.lists.get(target)
-        if known is not None or id(target) in recorder.region.made or not recorder.branches:
-            return known
-        owner = recorder.region.parent
-        while owner is not None and id(target) not in owner.made:
-            owner = owner.parent
-        return None if owner is None else recorder.lists.grow(target, owner)
-
-    def _held(self, target: Any, given: Any) -> Any:
-        """In a script: the dict or set of the running graph that one of the program becomes by this change."""
-        recorder = self.recorder
-        if not recorder.untyped or type(target) not in (dict, set):
-            return None
-        outside = id(target) not in recorder.region.made
-        return recorder.lists.own(target) if outside or is_traced(given) else None
-
-    def _change(self, target: Any, what: str) -> None:
-        """Note, or refuse, a change of an object of Python's."""
-        self.recorder.change_object(target, what)
-
     # Calls
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        owner: Any = getattr(function, "__self__", None)
-        changing = _CHANGING.get(type(owner))
-        answer = question(self.recorder, function, owner, args)
-        if answer is not None:
-            return answer[0]
-        self.recorder.reads.made((*args, *kwargs.values()))
-        if changing is not None and function.__name__ in changing:
-            grown = self._grown(owner)
-            grown = self._held(owner, (args, kwargs)) if grown is None else grown
-            if grown is not None:
-                return getattr(grown, function.__name__)(*args, **kwargs)
-            self._change(owner, f".{function.__name__}()")
-            if function.__name__ == "sort" and not args:
-                owner[:] = ordered(self.recorder, owner, **kwargs)
-                return None
-        elif changing is None and isinstance(owner, OTHER_CONTAINERS) and changes(owner, function.__name__):
-            self._change(owner, f".{function.__name__}()")
-        elif changing is not None and self.recorder.lists.get(owner) is not None:
-            return getattr(self.recorder.lists.get(owner), function.__name__)(*args, **kwargs)
-        return asked_of(self.recorder, self.recorder.run(function, args, kwargs), args)
+        return call(self.recorder, function, args, kwargs)
 
 
 def _is_truth(value: Any) -> bool:

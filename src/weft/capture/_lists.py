@@ -19,7 +19,7 @@ from weft.capture._kinds import same_kind
 from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
-from weft.capture._values import Array, Scalar
+from weft.capture._values import Array, Scalar, is_traced
 from weft.graph._list_arrays import array_of
 from weft.ops import Spec
 from weft.ops._dim import same_shape
@@ -62,6 +62,8 @@ class GrownList(Items):
         recorder = self.recorder
         if recorder.untyped:
             self.tree, self.types = LEAF, [Type(unknown=True)]
+            return
+        if self.types and self.types[0] is not None and self.types[0].unknown:
             return
         leaves, tree = pytree.flatten(item)
         types = [self._seen(leaf) for leaf in leaves]
@@ -124,6 +126,13 @@ class GrownList(Items):
 
     def clear(self) -> None:
         self._resize("clear")
+
+    def anything(self) -> None:
+        """Code that is not captured changes it: of its elements nothing is known from then on."""
+        if self.tree != LEAF or not (self.types and self.types[0] is not None and self.types[0].unknown):
+            self.tree, self.types = LEAF, [Type(unknown=True)]
+            self.version += 1
+        self.resized += 1
 
     def _resize(self, method: str, *args: Any) -> Any:
         self.resized += 1
@@ -341,6 +350,33 @@ class Lists:
             if owner is not None and self.get(value) is None:
                 self.grow(value, owner)
         return self.get(self.origin(values[-1]))
+
+    def may_own(self, values: list[Any]) -> bool:
+        """Whether objects of the program can become ones of the running graph: lists; in scripts dicts and sets too."""
+        kinds = _CHANGEABLE if self.recorder.untyped else (list,)
+        return all(type(v) in kinds and self.recorder._home(self.origin(v)) is not None for v in values)
+
+    def grown_by(self, target: Any) -> Any:
+        """The list of the running graph that a list of the program has become, or becomes by a change here."""
+        recorder = self.recorder
+        if type(target) is not list:
+            return self.get(target)
+        target = self.origin(target)
+        known = self.get(target)
+        if known is not None or id(target) in recorder.region.made or not recorder.branches:
+            return known
+        owner = recorder.region.parent
+        while owner is not None and id(target) not in owner.made:
+            owner = owner.parent
+        return None if owner is None else self.grow(target, owner)
+
+    def held_by(self, target: Any, given: Any) -> Any:
+        """In a script: the dict or set of the running graph that one of the program becomes by a change here."""
+        recorder = self.recorder
+        if not recorder.untyped or type(target) not in (dict, set):
+            return None
+        outside = id(target) not in recorder.region.made
+        return self.own(target) if outside or is_traced(given) else None
 
     def stands_for(self, value: Any, before: Any) -> None:
         """Note that a loop carries a list, which its iterations find as another object."""

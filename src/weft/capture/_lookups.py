@@ -11,6 +11,7 @@ import operator
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._changes import uncaptured
 from weft.capture._chosen import chosen
 from weft.capture._iterables import Collected, Items
 from weft.capture._lists import GrownList
@@ -127,7 +128,7 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
             return collected if cls is list else recorder.opaque(cls, (collected,), kwargs)
     if is_opaque(args) or is_opaque(kwargs) or any(isinstance(value, GrownList) for value in args):
         return recorder.opaque(cls, args, kwargs)
-    made = cls(*args, **kwargs)
+    made = uncaptured(recorder, cls, args, kwargs)
     if issubclass(cls, (dict, set, frozenset)):
         made = _by_known(recorder, cls, made)
     recorder.made(made)
@@ -174,7 +175,23 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
         args = (_known(recorder, args[0], what), *args[1:])
     elif isinstance(owner, (set, frozenset)) and is_traced(tuple(args)):
         recorder.refuse(f".{name}() of a set and traced values", help="use arrays: np.unique, np.isin, np.union1d")
-    return function(*args, **kwargs)
+    return uncaptured(recorder, function, args, kwargs)
+
+
+def settle_keys(recorder: Recorder, value: Any) -> None:
+    """Let the dicts in a value have numbers as keys in place of traced ones, whose values the guards tell."""
+    if isinstance(value, dict):
+        if any(isinstance(key, Traced) for key in value):
+            items = [
+                (_known(recorder, k, "a key of a dict") if isinstance(k, Traced) else k, v) for k, v in value.items()
+            ]
+            value.clear()
+            value.update(items)
+        for part in value.values():
+            settle_keys(recorder, part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            settle_keys(recorder, part)
 
 
 def _known(recorder: Recorder, key: Any, what: str) -> Any:

@@ -64,7 +64,7 @@ def _rows(recorder: Recorder, values: Any, what: str) -> list[Any]:
 
 
 def _keys(recorder: Recorder, rows: list[Any], key: Any) -> list[Any]:
-    return rows if key is None else [recorder.run(key, (row,), {}) for row in rows]
+    return rows if key is None else [recorder.call(key, (row,), {}) for row in rows]
 
 
 def _placed(recorder: Recorder, function: Any, keys: list[Any], flag: Any, type_: Any) -> Any:

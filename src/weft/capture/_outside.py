@@ -6,8 +6,6 @@ no more.
 
 from __future__ import annotations
 
-import array
-import collections
 import datetime as dt
 import os
 import random
@@ -47,27 +45,6 @@ _OF_FILES = frozenset(
         *("glob", "rglob", "stat", "mkdir", "unlink", "touch", "rename", "resolve"),
     }
 )
-
-
-OTHER_CONTAINERS = (
-    *(list, dict, set, collections.deque, bytearray, array.array),
-    *(collections.UserDict, collections.UserList, collections.ChainMap),
-)
-"""Containers of the standard library, and what is derived from them."""
-_CHANGING = frozenset(
-    {
-        *("append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "popitem", "remove", "clear"),
-        *("sort", "reverse", "rotate", "update", "subtract", "setdefault", "move_to_end", "add", "discard"),
-        *("intersection_update", "difference_update", "symmetric_difference_update", "byteswap", "fromlist"),
-        *("frombytes", "fromfile"),
-    }
-)
-
-
-def changes(owner: Any, name: str) -> bool:
-    """Whether a method changes the container it is of; a class of the program's own has methods that tell."""
-    made_by = getattr(getattr(type(owner), name, None), "__module__", None)
-    return name in _CHANGING and made_by in (None, "collections", "_collections_abc")
 
 
 def refuse_iterator(recorder: Any, value: Any) -> None:

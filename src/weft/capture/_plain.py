@@ -237,6 +237,10 @@ class _Names:
         """`del target.name`."""
         delattr(target, name)
 
+    def evaluated(self, text: Any) -> Any:
+        """What a call of `eval` or `exec` runs."""
+        return text
+
     def getitem(self, value: Any, key: Any) -> Any:
         """`value[key]`."""
         return value[key]
@@ -257,6 +261,10 @@ class _Names:
     def delitem(self, target: Any, key: Any) -> None:
         """`del target[key]`."""
         del target[key]
+
+    def spread(self, value: Any) -> Any:
+        """What `*value` in a call or a display takes the items of."""
+        return value
 
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Sequence[Any]:
         """The items `a, *b, c = value` stores, one for each target."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._changes import uncaptured
 from weft.capture._copying import COPYING, copied
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
 from weft.capture._kinds import REPRESENTATIVES, joined_kind
@@ -78,7 +79,7 @@ class PythonCalls:
         module = getattr(function, "__module__", None)
         if module in ("math", "cmath") and (any(map(is_traced, args))):
             return self._math(function, args, kwargs)
-        return function(*args, **kwargs)
+        return uncaptured(self.recorder, function, args, kwargs)
 
     def print(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A call of `print`."""
@@ -409,7 +410,7 @@ def _hasattr(calls: PythonCalls, x: Any, name: str) -> bool:
 
 @python(filter)
 def _filter(calls: PythonCalls, function: Any, iterable: Any) -> Any:
-    run = calls.recorder.run
+    run = calls.recorder.call
     return iter([item for item in iterable if (item if function is None else run(function, (item,), {}))])
 
 
@@ -471,10 +472,10 @@ def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
             calls.recorder,
             "generator",
             ZipItems(calls.recorder, parts),
-            lambda row: calls.recorder.run(function, row, {}),
+            lambda row: calls.recorder.call(function, row, {}),
         )
     rows = zip(*(list(iterable) for iterable in iterables), strict=False)
-    return iter([calls.recorder.run(function, row, {}) for row in rows])
+    return iter([calls.recorder.call(function, row, {}) for row in rows])
 
 
 @python(sorted)
@@ -494,7 +495,7 @@ def _reduce(calls: PythonCalls, function: Any, iterable: Any, *initial: Any) -> 
     items = list(iterable)
     total = initial[0] if initial else items.pop(0)
     for item in items:
-        total = calls.recorder.run(function, (total, item), {})
+        total = calls.recorder.call(function, (total, item), {})
     return total
 
 

@@ -13,7 +13,6 @@ from weft.capture._values import Traced
 from weft.ops._op import op_of
 
 _OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
-_UPDATES = "iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift".split()
 
 for _function in (str, repr, format):
 
@@ -31,23 +30,6 @@ for _function in _OPERATORS:
         return _target(*args)
 
     PYTHON.setdefault(_function, _operator)
-
-
-@python(operator.setitem)
-def _setitem(calls: PythonCalls, target: Any, key: Any, value: Any) -> None:
-    target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
-    if not isinstance(target, Traced):
-        calls.recorder.change_object(target, "operator.setitem")
-    target[key] = value
-
-
-for _name in _UPDATES:
-
-    def _update(calls: Any, target: Any, value: Any, _target: Any = getattr(operator, _name)) -> Any:  # noqa: B008  # bound at once
-        target = calls.recorder.constant(target) if isinstance(target, np.ndarray) else target
-        return _target(target, value)
-
-    PYTHON[getattr(operator, _name)] = _update
 
 
 @python(operator.is_)

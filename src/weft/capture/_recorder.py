@@ -16,11 +16,13 @@ from weft import _where, pytree
 from weft.autograd import Tensor
 from weft.capture._again import Remembered
 from weft.capture._cells import Places
+from weft.capture._changes import holds_traced
 from weft.capture._chosen import Joined
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import layout_of
 from weft.capture._lists import GrownList, Lists
+from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
@@ -110,6 +112,7 @@ class Recorder(Running, Memory, Refusals):
         self.checkpoints = 0  # how many calls of `checkpoint` there were
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
+        self.changed: list[int] = []  # ids of those that were, in order
         self.trying = 0  # how many `try` statements with handlers the program is inside of
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
@@ -168,6 +171,7 @@ class Recorder(Running, Memory, Refusals):
         if isinstance(value, _KEPT):
             return self.function_arg(value)
         if kind is dict:
+            settle_keys(self, value)
             return missing_last(self, value) or {key: self.arg(part) for key, part in value.items()}
         if kind is slice:
             return slice(self.arg(value.start), self.arg(value.stop), self.arg(value.step))
@@ -176,7 +180,7 @@ class Recorder(Running, Memory, Refusals):
         opened = pytree.parts_of(value)
         if opened is not None:
             return container(kind, opened[1], [self.arg(part) for part in opened[0]], self._made_container)
-        if callable(value):
+        if callable(value) and not holds_traced(self, value):
             return self.function_arg(value)
         if kind in (set, frozenset):
             return self.create(kind, ([self.arg(part) for part in value],), {}, None)

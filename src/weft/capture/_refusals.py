@@ -87,6 +87,13 @@ class Refusals:
 
     def function_arg(self: Any, value: Any) -> Any:
         """A function, say, as an argument of a node; one of the program's own only where it stands alone."""
+        owner = getattr(value, "__self__", None)
+        if owner is not None and self._home(owner) is not None:
+            self.refuse(
+                f".{value.__name__} of a {type(owner).__name__} that the program made is given to a function that runs "
+                "with the graph",
+                help="write a loop that calls it",
+            )
         code = getattr(value, "__code__", None)
         if code is not None and is_converted(value) and (set(code.co_freevars) - {HOOKS} or code.co_names):
             self.refuse(

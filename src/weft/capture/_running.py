@@ -17,6 +17,7 @@ from weft import _where, pytree
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
 from weft._module import Module, exchanged, functional_call
 from weft.autograd import Tensor
+from weft.capture._changes import ordering, takes_grown, uncaptured
 from weft.capture._choose import choose
 from weft.capture._convert import convert, is_converted
 from weft.capture._copying import COPYING
@@ -61,6 +62,12 @@ class Running(SizeNodes):
 
     refused: Any
 
+    def call(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that the program makes."""
+        from weft.capture._calls import call
+
+        return call(self, function, args, kwargs)
+
     def run(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`function(*args, **kwargs)` in a captured program."""
         if isinstance(function, (BoundMethod, Op, Opaque)):
@@ -86,12 +93,12 @@ class Running(SizeNodes):
                 return self.training.of_schedule(function, args, kwargs)
             if isinstance(function.__self__, Tensor):
                 return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
-            return self.run(function.__func__, (function.__self__, *args), kwargs)
+            return self.call(function.__func__, (function.__self__, *args), kwargs)
         if self._is_numpy(function):
             return self.run_numpy(function, args, kwargs)
         if isinstance(function, functools.partial):
             self.reads.partial(function)
-            return self.run(function.func, (*function.args, *args), {**function.keywords, **kwargs})
+            return self.call(function.func, (*function.args, *args), {**function.keywords, **kwargs})
         if function is print:
             return self.python.print(args, kwargs)
         if self.python.has_rule(function):
@@ -149,7 +156,7 @@ class Running(SizeNodes):
                 return self.run_numpy(function, args, kwargs)
             if function.__module__ == "dataclasses" and is_opaque(args):
                 return self.opaque(function, args, kwargs)
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if function in CONTROL else uncaptured(self, function, args, kwargs)
         if inspect.iscoroutinefunction(function):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
         if inspect.isgeneratorfunction(function):
@@ -183,6 +190,11 @@ class Running(SizeNodes):
             return Opaque(self, node)
 
         return record_call(create, function, args, kwargs, lambda value: self.lists.get(value) is not None)
+
+    @property
+    def hooks(self: Any) -> Any:
+        """The hooks of no function in particular."""
+        return self.hooks_for((), {})
 
     def hooks_for(self: Any, sites: Any, space: dict[str, Any]) -> Any:
         """The hooks that a function's converted code calls, given its sites and its globals."""
@@ -277,7 +289,7 @@ class Running(SizeNodes):
             return self.run(call, (function, *args), kwargs)
         if traced_in(args, kwargs) and isinstance(function, (types.BuiltinFunctionType, types.MethodDescriptorType)):
             return self._builtin(function, args, kwargs)
-        return function(*args, **kwargs)
+        return uncaptured(self, function, args, kwargs)
 
     def _builtin(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         owner = getattr(function, "__self__", None)
@@ -287,6 +299,10 @@ class Running(SizeNodes):
             return method(self, function, owner, args, kwargs)
         if is_opaque((args, kwargs)) and function in _ASKING:
             return self.opaque(function, args, kwargs)
+        if takes_grown(self, args, kwargs):
+            return uncaptured(self, function, args, kwargs)
+        if function.__module__ in ("_heapq", "_bisect") and self.branches and not callable(kwargs.get("key")):
+            return ordering(self, function, args, kwargs)
         name = f"{getattr(function, '__module__', None) or 'builtins'}.{function.__qualname__}"
         return self.refuse(
             f"{name} has no rule for traced values and no source to capture",
@@ -311,7 +327,7 @@ class Running(SizeNodes):
         plain = isinstance(init, types.FunctionType) and not _is_library(init) and cls.__new__ is object.__new__
         plain = plain and init.__code__.co_filename != "<string>"  # as that of a dataclass, made by exec
         if not plain or type(cls) is not type:
-            made = cls(*args, **kwargs)
+            made = uncaptured(self, cls, args, kwargs)
             self.reads.made_object(made)
             return made
         made = cls.__new__(cls)
@@ -330,6 +346,7 @@ class Running(SizeNodes):
     def change_object(self: Any, target: Any, what: str) -> None:
         """Allow a change of an object made on this path, refuse any other."""
         self.python_effects += 1
+        self.changed.append(id(target))
         if id(target) in self.region.made:
             return
         region: Region | None = self.region
@@ -352,7 +369,10 @@ class Running(SizeNodes):
         frozen = getattr(getattr(type(target), "__dataclass_params__", None), "frozen", False)
         if frozen or (isinstance(target, tuple) and not hasattr(target, "__dict__")):
             setattr(target, name, value)  # raises, as in the plain call
-        self.change_place(target, name, f".{name}")
+        if hasattr(target, "__dict__") or hasattr(type(target), "__slots__"):
+            self.change_place(target, name, f".{name}")
+        else:
+            self.change_object(target, f".{name} = …")  # it takes values of its own kinds only
         self.reads.made(value)
         setattr(target, name, value)
 
@@ -363,6 +383,7 @@ class Running(SizeNodes):
             self.change_object(target, f"{label} = …")
             return
         self.python_effects += 1
+        self.changed.append(id(target))
         self.places.changed(target, key, label, home)
 
     def _home(self: Any, target: Any) -> Region | None:

@@ -7,6 +7,7 @@ import operator
 import random
 from collections.abc import Callable
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -45,14 +46,15 @@ _marked: set[Any] = {*_WRITES_OPERATORS, *_BUILTINS, *_NUMPY}
 
 # What a method of any other name does, only running can tell.
 _KNOWN = (np.ndarray, np.generic, list, tuple, dict, set, str, bytes, int, float, complex, slice, range)
+_CHANGEABLE = {list: tuple, set: frozenset, dict: MappingProxyType, bytearray: bytes}
 _WRITING_METHODS = frozenset(
     {
         *("__setitem__", "__delitem__", "__setattr__", "__delattr__", "fill", "put", "sort", "partition", "resize"),
         *("itemset", "setfield", "setflags", "tofile", "dump", "byteswap", "log"),
-        *("append", "extend", "insert", "pop", "remove", "clear", "reverse", "add", "discard", "update", "setdefault"),
+        *(n for kind, fixed in _CHANGEABLE.items() for n in vars(kind).keys() - vars(fixed).keys() if n[0] != "_"),
         *(f"__{function.__name__}__" for function in _WRITES_OPERATORS),
     }
-)
+) - {"copy", "fromkeys"}
 
 
 def has_side_effect(fn: F) -> F:

@@ -1,0 +1,101 @@
+"""`function(*args, **kwargs)` of a captured program: what is asked of objects, and changes of containers by methods."""
+
+from __future__ import annotations
+
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._changes import refuse_advance, uncaptured
+from weft.capture._missing import question
+from weft.capture._opaque import Opaque
+from weft.capture._ordering import ordered
+from weft.capture._plain import UPDATES
+from weft.capture._python_calls import asked_of
+from weft.capture._values import Array, Traced
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_CHANGING: dict[Any, frozenset[str]] = {
+    list: frozenset({"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}),
+    dict: frozenset({"pop", "popitem", "clear", "update", "setdefault"}),
+    set: frozenset({"add", "remove", "discard", "pop", "clear", "update", "intersection_update", "difference_update"}),
+}
+"""Methods that lists, dicts and sets of the running graph have too. Of all others it is found out what they change."""
+_SETTING = frozenset({"update", "setdefault"})
+_STATEMENTS = {operator.setitem: "setitem", operator.delitem: "delitem", setattr: "setattr", delattr: "delattr"}
+"""Functions that do what a statement does."""
+_UPDATES = {function: sign for sign, function in UPDATES.items()}
+_OF_A_CLASS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that the program makes."""
+    if isinstance(function, _OF_A_CLASS) and args and isinstance(args[0], function.__objclass__):
+        function, args = function.__get__(args[0]), args[1:]  # `list.append(items, x)`
+    owner: Any = getattr(function, "__self__", None)
+    answer = question(recorder, function, owner, args)
+    if answer is not None:
+        return answer[0]
+    recorder.reads.made((*args, *kwargs.values()))
+    if type(owner) in _CHANGING:
+        changed = _by_method(recorder, function, owner, args, kwargs)
+        if changed is not None:
+            return changed[0]
+    elif isinstance(owner, types.ModuleType):
+        if function in _STATEMENTS:
+            return getattr(recorder.hooks, _STATEMENTS[function])(*args)
+        if function in _UPDATES:
+            return updated(recorder, _UPDATES[function], *args)
+    return asked_of(recorder, recorder.run(function, args, kwargs), args)
+
+
+def _by_method(recorder: Recorder, function: Any, owner: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    """What a method of a list, dict or set gives, in a tuple; None where it is to be called like any other function."""
+    name, lists = function.__name__, recorder.lists
+    for value in args:
+        refuse_advance(recorder, value)
+    if name not in _CHANGING[type(owner)]:
+        known = lists.get(owner)
+        return None if known is None else (getattr(known, name)(*args, **kwargs),)
+    grown = lists.grown_by(owner)
+    grown = lists.held_by(owner, (args, kwargs)) if grown is None else grown
+    if (
+        grown is None
+        and type(owner) is dict
+        and name in _SETTING
+        and recorder._home(owner) not in (None, recorder.region)
+    ):
+        return None  # it is found out which items it sets
+    if grown is not None:
+        return (getattr(grown, name)(*args, **kwargs),)
+    recorder.change_object(owner, f".{name}()")
+    if name == "sort" and not args:
+        owner[:] = ordered(recorder, owner, **kwargs)
+        return (None,)
+    return None
+
+
+def whole_list(recorder: Recorder, value: Any) -> Any:
+    """A list as an operand of an array's operator."""
+    grown = recorder.lists.get(value)
+    return value if grown is None else grown.array()
+
+
+def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
+    """What `value += by` stores, which a list or the like does by changing itself."""
+    if type(value) in _CHANGING:
+        if isinstance(by, Array):
+            return UPDATES[sign](whole_list(recorder, value), by)  # an array, and the list stays as it is
+        grown = recorder.lists.grown_by(value)
+        if grown is not None and sign == "+=" and isinstance(by, Opaque):
+            grown.anything()
+            return recorder.opaque(operator.iadd, (grown.handle, by), {})
+        if grown is not None and sign == "+=":
+            grown.extend(by)
+            return value
+        recorder.change_object(value, sign)
+    elif not isinstance(value, Traced):
+        return uncaptured(recorder, UPDATES[sign], (value, by), {})
+    return UPDATES[sign](value, by)

@@ -1,0 +1,435 @@
+"""Calls of code that is not captured: builtins, methods written in C, the standard library.
+
+Which of the program's objects such code changes is not known beforehand, so all it can reach are looked at before and
+after. What has changed counts as any other change of the program's: allowed where the object was made here, kept in the
+graph where it is a list that only running can tell the contents of, refused otherwise, and taken back then.
+
+    if x[0] > 0:
+        heapq.heappush(heap, 1.0)       # a node of that branch, which changes the list of the running graph
+
+Functions of the program that such code calls are captured when it calls them.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import copyreg
+import functools
+import gc
+import sys
+import types
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+
+from weft._module import Module
+from weft.autograd import Tensor
+from weft.capture._cells import has_places
+from weft.capture._convert import is_converted
+from weft.capture._generators import Generated
+from weft.capture._opaque import Opaque
+from weft.capture._present import note_assigned
+from weft.capture._refusals import WRAP
+from weft.capture._values import Scalar, Traced
+from weft.errors import TraceError
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_ATOMS = frozenset(
+    {
+        *(bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), type, range),
+        *(
+            types.ModuleType,
+            types.CodeType,
+            types.FunctionType,
+            types.GetSetDescriptorType,
+            types.WrapperDescriptorType,
+        ),
+        *(types.MethodDescriptorType, types.MemberDescriptorType, np.ufunc, np.dtype, np.ndarray),
+    }
+)
+"""Types of what cannot be changed, or is looked after otherwise: arrays are constants of the graph."""
+_VALUES = (np.generic, Traced, Tensor, Module, type, BaseException)
+_BYTES = (bytearray, array.array)
+_HOLDING = (list, collections.deque, dict, set)
+_ITERATING = frozenset({"builtins", "itertools", "collections", "_collections"})
+_SHOWING = (tuple, frozenset, functools.partial, types.MappingProxyType, memoryview)
+_VIEWS = frozenset(map(type, ({}.keys(), {}.values(), {}.items(), collections.OrderedDict().keys())))
+_PURE: frozenset[Any] = frozenset(
+    {
+        *(len, isinstance, issubclass, type, id, range, abs, round, int, float, bool, complex, chr, ord, divmod, pow),
+        *(callable, hash, hasattr, slice, object, bin, hex, oct, ascii, vars, dir),
+    }
+)
+"""Builtins that change nothing, whatever they are given."""
+_APPLYING = (map, filter, functools.reduce, iter)
+_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
+
+
+class Watch:
+    """What a call can reach of the program's objects, as it was before the call."""
+
+    def __init__(self, recorder: Recorder, *roots: Any) -> None:
+        self.recorder = recorder
+        self.since = len(recorder.changed)
+        self.objects: dict[int, tuple[Any, Any]] = {}
+        self.iterators: list[Any] = []
+        self.traced = False  # whether it can come by a traced value
+        seen: set[int] = set()
+        waiting = list(roots)
+        while waiting:
+            value = waiting.pop()
+            kind = type(value)
+            if kind in _ATOMS or id(value) in seen:
+                self.traced = self.traced or kind is types.FunctionType  # which may give one
+                continue
+            seen.add(id(value))
+            if isinstance(value, _VALUES):
+                self.traced = self.traced or isinstance(value, Traced)
+                continue
+            waiting += self._meet(value, kind)
+
+    def _meet(self, value: Any, kind: type) -> Iterable[Any]:
+        """Take down what an object holds; what there is to look at inside of it."""
+        if kind is tuple or kind is frozenset:
+            return value  # type: ignore[no-any-return]  # of parts
+        if isinstance(value, (*_METHODS, types.MethodType)):
+            return [value.__self__]
+        if kind is Generated or (isinstance(value, Iterator) and kind.__module__ in _ITERATING):
+            self.iterators.append(value)
+            return [] if kind in (Generated, types.GeneratorType) else gc.get_referents(value)
+        if kind.__module__.startswith("weft."):
+            self.traced = True
+            return []
+        if (
+            isinstance(value, (tuple, frozenset, functools.partial, types.MappingProxyType, memoryview))
+            or kind in _VIEWS
+        ):
+            return gc.get_referents(value)
+        held = _state(value)
+        self.objects[id(value)] = (value, held)
+        if isinstance(value, _BYTES):
+            return []
+        if not (_own(kind) or isinstance(value, Collection)):
+            return gc.get_referents(value) if held[3:] else []
+        return [part for piece in held for part in piece]
+
+    def changed(self) -> list[tuple[Any, Any]]:
+        """The objects that the call has changed, and not the capture itself; with what they held."""
+        if not self.objects:
+            return []
+        known = set(self.recorder.changed[self.since :])
+        return [
+            (value, held)
+            for key, (value, held) in self.objects.items()
+            if key not in known and self.recorder.lists.get(value) is None and not _same(value, held, _state(value))
+        ]
+
+
+def _state(value: Any) -> Any:
+    """What an object holds: its items, the names of its attributes, and those; asked of no code of its class."""
+    if isinstance(value, _BYTES):
+        return (bytes(value),)
+    own = _attributes(value)
+    names, held = tuple(own), tuple(own.values())
+    if hasattr(type(value), "__slots__"):
+        slotted = [name for name in _slot_names(cast(Hashable, type(value))) if hasattr(value, name)]
+        names, held = (*names, *slotted), (*held, *(getattr(value, name) for name in slotted))
+    if isinstance(value, dict):
+        kind: Any = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
+        return (*kind.keys(value), *kind.values(value)), names, held
+    if isinstance(value, _HOLDING):
+        base: Any = next(kind for kind in _HOLDING if isinstance(value, kind))
+        return tuple(base.__iter__(value)), names, held
+    if names or _own(type(value)):
+        return (), names, held
+    return (), names, held, *_reduced(value)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return own if type(own) is dict else {}
+
+
+@functools.cache
+def _slot_names(cls: Hashable) -> tuple[str, ...]:
+    names: Any = getattr(copyreg, "_slotnames")(cls)  # noqa: B009  # no part of copyreg's stubs
+    return tuple(names)
+
+
+def _reduced(value: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """What an object of which nothing else is known would be pickled as, as text; and its state."""
+    try:
+        made = value.__reduce_ex__(4)
+        return (repr(made),), made[2:3]
+    except Exception:  # it does not say: a lock, a hash, a file
+        return (), ()
+
+
+def _same(value: Any, before: Any, now: Any) -> bool:
+    if isinstance(value, _BYTES):
+        return bool(before == now)
+    if isinstance(value, set):
+        before, now = ((frozenset(map(id, state[0])), *state[1:]) for state in (before, now))
+        if before[0] != now[0]:
+            return False
+        before, now = before[1:], now[1:]
+    if not _own(type(value)) and not isinstance(value, _HOLDING):
+        # What a class of the standard library takes down for itself, such as a text it has made, is no change.
+        before, now = _without_caches(before), _without_caches(now)
+    pairs = zip(before[:4], now[:4], strict=True)  # what comes behind them is there to be restored
+    return all(len(a) == len(b) and all(map(_is, a, b)) for a, b in pairs)
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) is str and a == b)
+
+
+def _without_caches(state: Any) -> Any:
+    items, names, held, *rest = state
+    kept = [(n, v) for n, v in zip(names, held, strict=True) if not n.startswith("_")]
+    return items, tuple(n for n, _ in kept), tuple(v for _, v in kept), *rest
+
+
+def _own(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] not in sys.stdlib_module_names or cls.__module__ == "__main__"
+
+
+def restore(value: Any, held: Any) -> None:
+    """Let an object hold again what it held."""
+    if isinstance(value, array.array):
+        del value[:]
+        value.frombytes(held[0])
+        return
+    if isinstance(value, bytearray):
+        value[:] = held[0]
+        return
+    items, names, parts = held[:3]
+    if isinstance(value, dict):
+        kind: Any = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
+        kind.clear(value)
+        for key, part in zip(items[: len(items) // 2], items[len(items) // 2 :], strict=True):
+            kind.__setitem__(value, key, part)
+    elif isinstance(value, list):
+        list.__setitem__(value, slice(None), items)
+    elif isinstance(value, collections.deque):
+        collections.deque.clear(value)
+        collections.deque.extend(value, items)
+    elif isinstance(value, set):
+        set.clear(value)
+        set.update(value, items)
+    _attributes(value).clear()
+    for name, part in zip(names, parts, strict=True):
+        object.__setattr__(value, name, part)
+    for state in held[4] if held[4:] else ():
+        value.__setstate__(state)
+
+
+def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`function(*args, **kwargs)` of code that is not captured."""
+    if _is_pure(function):
+        return function(*args, **kwargs)
+    if takes_grown(recorder, args, kwargs) and _recordable(function):
+        return _recorded(recorder, function, args, kwargs)
+    if not _only_stores(function):
+        args = tuple(callback(recorder, function, value) for value in args)
+        kwargs = {name: callback(recorder, function, value) for name, value in kwargs.items()}
+    watch = Watch(recorder, function, *args, *kwargs.values())
+    for iterator in watch.iterators:
+        refuse_advance(recorder, iterator)
+    error: BaseException | None = None
+    result: Any = None
+    try:
+        result = function(*args, **kwargs)
+    except BaseException as raised:  # whatever it has changed until then is changed
+        error = raised
+    changed = [(value, held) for value, held in watch.changed() if not _allowed(recorder, value)]
+    if changed:
+        return _settled(recorder, function, args, kwargs, changed, result, error, watch.traced)
+    if error is not None:
+        return _raise(recorder, function, error, watch.traced)
+    return result
+
+
+def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool) -> NoReturn:
+    """Raise what a call has raised: of a traced value it may have done so as that is not what it stands for."""
+    here = recorder.region is recorder.root and not recorder.untyped and not recorder.trying
+    if here or not traced or isinstance(error, TraceError) or not isinstance(error, Exception):
+        raise error
+    recorder.refuse(f"{_name(function)}() of traced values raises {type(error).__name__}: {error}", help=WRAP)
+
+
+def _is_pure(function: Any) -> bool:
+    try:
+        return function in _PURE
+    except TypeError:  # it has no hash
+        return False
+
+
+def _allowed(recorder: Recorder, value: Any) -> bool:
+    """Whether an object was made where the program is now; its change is then noted."""
+    allowed = id(value) in recorder.region.made
+    recorder.python_effects += allowed
+    return allowed
+
+
+def _settled(
+    recorder: Recorder,
+    function: Any,
+    args: Any,
+    kwargs: Any,
+    changed: list[tuple[Any, Any]],
+    result: Any,
+    error: Any,
+    traced: bool,
+) -> Any:
+    """What a call gives that has changed objects made elsewhere: see the beginning of this file."""
+    after = [(value, _state(value)) for value, _ in changed]
+    for value, held in changed:
+        restore(value, held)
+    if error is not None and (isinstance(error, TraceError) or not isinstance(error, Exception)):
+        raise error
+    values = [value for value, _ in changed]
+    if error is None and recorder.branches and _recordable(function) and recorder.lists.may_own(values):
+        recorder.python_effects += 1
+        recorder.lists.own(*values)
+        return _recorded(recorder, function, args, kwargs)
+    for (value, held), (_, now) in zip(changed, after, strict=True):
+        places = _places(value, held, now)
+        for key, label in places or ():
+            if has_places(value):
+                note_assigned(recorder, value, key)
+            recorder.change_place(value, key, label)
+        if places is None:
+            recorder.change_object(value, f"{_name(function)}()")
+    for value, held in after:
+        restore(value, held)
+    if error is not None:
+        _raise(recorder, function, error, traced)
+    return result
+
+
+def _places(value: Any, before: Any, now: Any) -> list[tuple[Any, str]] | None:
+    """The items of a dict, or the attributes of an object, that were set; None where more than that has changed."""
+    if has_places(value):
+        halves = [len(state[0]) // 2 for state in (before, now)]
+        old, new = (
+            dict(zip(state[0][:half], state[0][half:], strict=True))
+            for state, half in zip((before, now), halves, strict=True)
+        )
+        label = "[{!r}]"
+    elif isinstance(value, (*_HOLDING, *_BYTES)) or not _own(type(value)):
+        return None
+    else:
+        old, new = (dict(zip(held[1], held[2], strict=True)) for held in (before, now))
+        label = ".{}"
+    if old.keys() - new.keys():
+        return None
+    return [(key, label.format(key)) for key, part in new.items() if key not in old or old[key] is not part]
+
+
+def _recorded(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that may change lists of the running graph: it happens when the graph runs, in its place."""
+    for value in (*args, *kwargs.values()):
+        grown = recorder.lists.get(value)
+        if grown is not None:
+            grown.anything()
+    node = recorder.create(function, args, kwargs, None)
+    node.meta["must_run"] = True
+    return Opaque(recorder, node)
+
+
+def ordering(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of `heapq` or `bisect` with a traced value, which is made when the graph runs."""
+    own = [value for value in args if recorder.lists.get(value) is None and recorder.lists.may_own([value])]
+    if own:
+        recorder.python_effects += 1
+        recorder.lists.own(*own)
+    found = _recorded(recorder, function, args, kwargs)
+    if not function.__name__.startswith("bisect"):
+        return found
+    found.node.meta["type"] = int
+    return Scalar(recorder, int, found.node)
+
+
+def takes_grown(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    get = recorder.lists.get
+    return bool(recorder.lists.grown) and any(get(value) is not None for value in (*args, *kwargs.values()))
+
+
+def _recordable(function: Any) -> bool:
+    """Whether a function can be called by the graph: one of a module, which holds nothing itself."""
+    if isinstance(function, types.FunctionType):
+        return function.__closure__ is None and not is_converted(function)
+    return isinstance(function, types.BuiltinFunctionType) and isinstance(
+        getattr(function, "__self__", None), (types.ModuleType, type(None))
+    )
+
+
+def _only_stores(function: Any) -> bool:
+    """Whether a function calls none of those it is given: containers, and their methods but for `sort(key=…)`."""
+    if isinstance(function, type):
+        return not (function in _APPLYING or function.__module__ == "itertools")
+    owner = getattr(function, "__self__", None)
+    return owner is not None and not isinstance(owner, (types.ModuleType, type))
+
+
+def callback(recorder: Recorder, function: Any, value: Any) -> Any:
+    """A function of the program as code that is not captured is to call it."""
+    kind = type(value)
+    if kind is types.FunctionType:
+        own = not is_converted(value) and _of_program(value)
+        return _calling(recorder, value) if own else value
+    if kind in _METHODS or kind is functools.partial or kind is types.MethodType:
+        held = value.func if kind is functools.partial else value.__self__
+        return value if kind is not functools.partial and type(held) in _ATOMS else _calling(recorder, value)
+    if isinstance(value, type):
+        applied = function in _APPLYING or getattr(function, "__module__", None) == "itertools"
+        return _calling(recorder, value) if applied and _own(value) else value
+    return value
+
+
+def _calling(recorder: Recorder, function: Any) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return recorder.call(function, args, kwargs)
+
+    return functools.update_wrapper(call, function, updated=()) if hasattr(function, "__name__") else call
+
+
+def _of_program(function: Any) -> bool:
+    from weft.capture._running import _is_library
+
+    return not _is_library(function)
+
+
+def holds_traced(recorder: Recorder, value: Any) -> bool:
+    """Whether an object that can be called, but is no function or class, holds something traced."""
+    kind = type(value)
+    return kind not in _ATOMS and not isinstance(value, type) and Watch(recorder, value).traced
+
+
+def refuse_advance(recorder: Recorder, value: Any) -> None:
+    """Refuse to take items of an iterator, here, that was made outside a branch or loop."""
+    if recorder.region is recorder.root or not hasattr(type(value), "__next__"):
+        return
+    if recorder._home(value) not in (None, recorder.region):
+        recorder.refuse(
+            f"an iterator made outside a branch or loop is advanced inside it (a {type(value).__name__})",
+            help="count in a variable, and take the elements of a list or an array by it",
+        )
+
+
+def _name(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", type(function).__name__)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        return f".{name}"
+    module = getattr(function, "__module__", None) or ""
+    module = {"builtins": "", "_operator": "operator", "_heapq": "heapq", "_bisect": "bisect"}.get(module, module)
+    return f"{module}.{name}" if module else name
