@@ -65,6 +65,8 @@ _PURE: frozenset[Any] = frozenset(
     }
 )
 """Builtins that change nothing, whatever they are given."""
+_HELD_HERE = 2  # references to an object in a variable: that, and the argument of who counts them
+_CAPTURED = "__weft_captured_when_called__"  # marks what stands for a function of the program
 _APPLYING = (map, filter, functools.reduce, iter)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 
@@ -78,13 +80,15 @@ class Watch:
         self.objects: dict[int, tuple[Any, Any]] = {}
         self.iterators: list[Any] = []
         self.traced = False  # whether it can come by a traced value
-        seen: set[int] = set()
+        self.seen: set[int] = set()
+        seen = self.seen
         waiting = list(roots)
         while waiting:
             value = waiting.pop()
             kind = type(value)
             if kind in _ATOMS or id(value) in seen:
-                self.traced = self.traced or kind is types.FunctionType  # which may give one
+                if kind is types.FunctionType and (is_converted(value) or hasattr(value, _CAPTURED)):
+                    self.traced = True  # it may give one
                 continue
             seen.add(id(value))
             if isinstance(value, _VALUES):
@@ -233,7 +237,7 @@ def restore(value: Any, held: Any) -> None:
 
 def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`function(*args, **kwargs)` of code that is not captured."""
-    if _is_pure(function):
+    if _is_pure(function) or str(getattr(function, "__module__", None)).startswith("weft."):
         return function(*args, **kwargs)
     if takes_grown(recorder, args, kwargs) and _recordable(function):
         return _recorded(recorder, function, args, kwargs)
@@ -254,6 +258,10 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         return _settled(recorder, function, args, kwargs, changed, result, error, watch.traced)
     if error is not None:
         return _raise(recorder, function, error, watch.traced)
+    if type(result) not in _ATOMS and sys.getrefcount(result) <= _HELD_HERE:  # nobody else has it
+        for key, (value, _) in Watch(recorder, result).objects.items():
+            if key not in watch.seen:
+                recorder.made(value)
     return result
 
 
@@ -296,12 +304,13 @@ def _settled(
     if error is not None and (isinstance(error, TraceError) or not isinstance(error, Exception)):
         raise error
     values = [value for value, _ in changed]
-    if error is None and recorder.branches and _recordable(function) and recorder.lists.may_own(values):
+    direct = all(any(value is given for given in (*args, *kwargs.values())) for value in values)
+    if error is None and recorder.branches and direct and _recordable(function) and recorder.lists.may_own(values):
         recorder.python_effects += 1
         recorder.lists.own(*values)
         return _recorded(recorder, function, args, kwargs)
     for (value, held), (_, now) in zip(changed, after, strict=True):
-        places = _places(value, held, now)
+        places = None if recorder._home(value) is None else _places(value, held, now)
         for key, label in places or ():
             if has_places(value):
                 note_assigned(recorder, value, key)
@@ -329,7 +338,7 @@ def _places(value: Any, before: Any, now: Any) -> list[tuple[Any, str]] | None:
     else:
         old, new = (dict(zip(held[1], held[2], strict=True)) for held in (before, now))
         label = ".{}"
-    if old.keys() - new.keys():
+    if [key for key in new if key in old] != list(old):  # some are gone, or stand elsewhere
         return None
     return [(key, label.format(key)) for key, part in new.items() if key not in old or old[key] is not part]
 
@@ -399,6 +408,7 @@ def _calling(recorder: Recorder, function: Any) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         return recorder.call(function, args, kwargs)
 
+    setattr(call, _CAPTURED, True)
     return functools.update_wrapper(call, function, updated=()) if hasattr(function, "__name__") else call
 
 
