@@ -271,8 +271,6 @@ def refusal(kind: str, use: str, place: str, way: str) -> str | None:
         return None
     if place == "given":
         return "changes a "
-    if use != "changed" and kind == "ChainMap":  # its first dict has no such key
-        return "is assigned on one side of a branch only"
     native = ("deque", "UserList", "derived from list")
     return "made outside a branch or loop is changed inside it" if use != "changed" and kind in native else None
 
