@@ -7,6 +7,7 @@ out. With `WEFT_DEBUG=1` in the environment tracebacks stay as they are.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import os
 from collections.abc import Callable, Iterable
@@ -34,33 +35,37 @@ class UserLines:
 
     def __init__(self, code: CodeType, positions: dict[int, Any]) -> None:
         """Take the generated code, and for its lines the positions that they were captured at."""
-        self.positions: list[Any] = []  # for each unit of the code, two bytes long
-        last = None
-        for line, *_ in code.co_positions():
-            last = positions.get(line, last) if line is not None else last
-            self.positions.append(last)
+        self.ends: list[int] = []  # of the runs of instructions that were captured at one position
+        self.positions: list[Any] = []
+        for _, end, line in code.co_lines():
+            last = self.positions[-1] if self.positions else None
+            here = last if line is None else positions.get(line, last)
+            if self.positions and here is last:
+                self.ends[-1] = end
+            else:
+                self.ends.append(end)
+                self.positions.append(here)
 
     def code(self, code: CodeType) -> CodeType:
         """The generated code with the user's lines for its own; lines of other files are those that called them."""
-        outer = next((_stack(each)[0] for each in self.positions if each is not None), None)
-        if outer is None:
+        file = next((_stack(each)[0].file for each in self.positions if each is not None), None)
+        if file is None:
             return code
         known: dict[int, _Place] = {}
-        start = outer._replace(line=code.co_firstlineno)
-        places = []
-        for each in self.positions:
-            if id(each) not in known:
-                inside = [] if each is None else [p for p in _stack(each) if p.file == outer.file]
-                known[id(each)] = inside[-1] if inside else outer
-            places.append(known[id(each)])
-        return code.replace(
-            co_filename=outer.file, co_firstlineno=start.line, co_linetable=_line_table(start.line, places)
-        )
+        runs: list[tuple[_Place, int]] = []
+        before, start = _Place(file, code.co_name, code.co_firstlineno, None, None, None), 0
+        for position, end in zip(self.positions, self.ends, strict=True):
+            if id(position) not in known:
+                known[id(position)] = next((p for p in reversed(_stack(position)) if p.file == file), before)
+            before = known[id(position)]
+            runs.append((before, (end - start) // 2))
+            start = end
+        first = code.co_firstlineno
+        return code.replace(co_filename=file, co_linetable=_line_table(first, runs))
 
     def stack(self, offset: int) -> list[_Place]:
         """The places that an instruction was captured at, the outermost call first."""
-        position = self.positions[offset // 2]
-        return [] if position is None else _stack(position)
+        return _stack(self.positions[bisect.bisect_right(self.ends, offset)])
 
 
 def tell_user_lines(function: FunctionType, positions: dict[int, Any]) -> None:
@@ -133,7 +138,7 @@ def _frame_at(place: _Place) -> tuple[Any, int, int]:
         co_name=place.function,
         co_qualname=place.function,
         co_firstlineno=place.line,
-        co_linetable=_line_table(place.line, [place] * units),
+        co_linetable=_line_table(place.line, [(place, units)]),
     )
     try:
         exec(code, {"error": RuntimeError(), "__name__": "__main__"})
@@ -161,27 +166,19 @@ def _stack(position: Any) -> list[_Place]:
 # Python's table of lines: https://github.com/python/cpython/blob/3.11/Objects/locations.md
 
 
-def _line_table(first: int, places: Iterable[_Place]) -> bytes:
-    """The table that gives each unit of code its place."""
+def _line_table(first: int, runs: Iterable[tuple[_Place, int]]) -> bytes:
+    """The table that gives its place to each run of units of code, which are two bytes long."""
     made = bytearray()
-    runs: list[list[Any]] = []
-    for place in places:
-        if runs and runs[-1][0] == place:
-            runs[-1][1] += 1
-        else:
-            runs.append([place, 1])
     line = first
     for place, count in runs:
-        while count:
-            units = min(count, 8)
-            count -= units
-            full = None not in (place.end_line, place.column, place.end_column)
-            made.append(0x80 | (14 if full else 13) << 3 | units - 1)
-            delta = place.line - line
-            made += _varint(delta << 1 if delta >= 0 else -delta << 1 | 1)
-            if full:
-                made += _varint(place.end_line - place.line) + _varint(place.column + 1) + _varint(place.end_column + 1)
-            line = place.line
+        kind, columns = 13, b""
+        if place.end_line is not None and place.column is not None and place.end_column is not None:
+            kind = 14
+            columns = _varint(place.end_line - place.line) + _varint(place.column + 1) + _varint(place.end_column + 1)
+        for start in range(0, count, 8):
+            delta, line = place.line - line, place.line
+            made.append(0x80 | kind << 3 | min(count - start, 8) - 1)
+            made += _varint(delta << 1 if delta >= 0 else -delta << 1 | 1) + columns
     return bytes(made)
 
 
