@@ -14,7 +14,7 @@ recording: ContextVar[bool] = ContextVar("weft_recording", default=True)
 """Whether gradients are recorded for tensors that require them."""
 
 anomaly: ContextVar[bool] = ContextVar("weft_anomaly", default=False)
-"""Whether backward checks every gradient for NaN."""
+"""Whether backward, and captured programs, stop at a NaN."""
 
 
 class _Setting:
@@ -168,5 +168,9 @@ def is_grad_enabled() -> bool:
 
 
 def detect_anomaly(check_nan: bool = True) -> _Setting:
-    """Inside the block, backward stops at the first NaN gradient and names the line whose derivative made it."""
+    """Inside the block, the first NaN is an error that names the line it comes from.
+
+    On the tape that is the first NaN gradient, with the line whose derivative made it. Compiled functions, derivatives
+    and training steps run node by node there, and stop at a NaN of any value.
+    """
     return _Setting(anomaly, check_nan)

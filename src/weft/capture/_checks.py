@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.autograd._mode import anomaly
 from weft.capture._reads import Shown, unchanged
 from weft.ops._dim import Dim, fits_a_hint, sliced
 
@@ -256,9 +257,12 @@ class Checks:
             self.space[name] = value
         return known
 
-    def entry(self, run: Any) -> Any:
-        """A function of the captured function's parameters: the result of `run`, or MISS."""
-        self.space["run"] = run
+    def entry(self, run: Any, watched: Any) -> Any:
+        """A function of the captured function's parameters: the result of `run`, or MISS.
+
+        Inside `detect_anomaly` it is the result of `watched`.
+        """
+        self.space |= {"run": run, "watched": watched, "anomaly": anomaly.get}
         lines = []
         for conditions, group in itertools.groupby(self.steps, lambda step: type(step) is Condition):
             if conditions:
@@ -266,7 +270,8 @@ class Checks:
                 lines += [f"if not ({tests}):", "    return MISS"]
             else:
                 lines += [self._assigned(step) for step in group]  # type: ignore[arg-type]
-        return self._function("entry", [*lines, f"return run({', '.join(map(self.text, self.inputs))})"])
+        inputs = ", ".join(map(self.text, self.inputs))
+        return self._function("entry", [*lines, f"return watched({inputs}) if anomaly() else run({inputs})"])
 
     def failing(self, values: tuple[Any, ...]) -> Condition | None:
         """The first guard that does not hold of a call, and what it says of that call; None where all hold."""

@@ -29,6 +29,7 @@ from weft._collector import paused_collector
 from weft._frames import hide_frames
 from weft._tracing import current_tracer
 from weft._where import warn_user
+from weft.capture._anomaly import watched
 from weft.capture._arguments import call_signature, large_data
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
@@ -71,11 +72,11 @@ class Runner:
         self.module = made._told_in_user_lines()
         if arrays:
             ask_nobody(type(self.module).forward)
-        self.run = type(self.module).forward.__get__(self.module)
+        self.run, self.watched = type(self.module).forward.__get__(self.module), watched(self.module)
         if taped is not None:
-            taped.plainly, self.run = self.run, taped
+            taped.plainly, self.run, self.watched = self.run, taped, taped
         elif off_tape:
-            self.run = without_tape(self.run)
+            self.run, self.watched = without_tape(self.run), without_tape(self.watched)
 
 
 class Guarded:
@@ -90,7 +91,7 @@ class Guarded:
 
     def use(self, runner: Runner) -> None:
         """Run the graph so, where the conditions hold."""
-        self.runner, self.run, self.edited = runner, self.checks.entry(runner.run), False
+        self.runner, self.run, self.edited = runner, self.checks.entry(runner.run, runner.watched), False
 
     @property
     def module(self) -> GraphModule:

@@ -20,6 +20,7 @@ from weft.autograd._mode import recording
 from weft.autograd._tape import Source, Step, at_source, written_error
 from weft.autograd._tensor import from_step
 from weft.autograd._walk import _zeros
+from weft.capture._anomaly import run_module
 from weft.capture._captured import Captured
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
@@ -191,7 +192,7 @@ class Taped:
             given = tuple(Tensor(v._array.copy()) if any(v is t for t in self.written) else v for v in given)
         arrays = [value._array if isinstance(value, Tensor) else value for value in given]
         drawn = random.get_state() if self.draws else None
-        found = self.forward.forward(*arrays)
+        found = run_module(self.forward, *arrays)
         count = len(self.slots)
         kept = count + len(self.written)
         for target, value in zip(self.written, found[count:kept], strict=True):
@@ -320,9 +321,9 @@ class GraphStep(Step):
                 for (value, made), source in zip(given, self.sources, strict=True)
             ]
             with _drawing_again(self.drawn):
-                found = run.joint.forward(*values, *parts)[len(run.slots) :]
+                found = run_module(run.joint, *values, *parts)[len(run.slots) :]
         else:
-            found = run.backward.forward(*kept, *parts)
+            found = run_module(run.backward, *kept, *parts)
         sources = [source for source in self.sources if source is not None]
         used = [reached for part, reached in zip(given_parts, run.reached, strict=True) if part is not None]
         came = [any(each) for each in zip(*used, strict=True)]

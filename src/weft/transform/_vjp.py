@@ -16,6 +16,7 @@ from weft._frames import without_frames
 from weft._step import to_array, to_tensor
 from weft._tracing import current_recorder
 from weft.autograd import Tensor
+from weft.capture._anomaly import run_module
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._recorder import Recorder
 from weft.errors import DtypeError, ShapeError, WeftError
@@ -235,7 +236,7 @@ class _Outside(Transformed):
                 )
             given = zip(call.given(values), likes, call.types, strict=True)
             seeds = [_seed(call.name, value, like, type_.dtype) for value, like, type_ in given if type_ is not None]
-            found = zip(module(*held, *seeds), results, strict=True)
+            found = zip(run_module(module, *held, *seeds), results, strict=True)
             return call.shaped([to_tensor(one) if isinstance(like, Tensor) else to_array(one) for one, like in found])
 
         return (value, derivative, *rest)
