@@ -365,6 +365,8 @@ NO_DERIVATIVE = {
         **dict.fromkeys("unique unique_all unique_counts unique_inverse unique_values".split(), "."),
         **dict.fromkeys("roots poly linalg.eig linalg.eigvals x.byteswap".split(), "."),
         **dict.fromkeys("nanmax nanmin nanprod nansum nanmean nanvar nanstd".split(), _OF_SOME),
+        **dict.fromkeys(("cumulative_sum", "cumulative_prod"), r"\((r|x\[0, 0\])\)$"),  # the op needs an array
+        **dict.fromkeys(("tril", "triu", "histogramdd"), r"\(\[r, q\]\)$"),
         "pad": "linear_ramp",
         "linalg.svd": r"^((?!full_matrices=False).)*$",
     }.items()

@@ -102,6 +102,9 @@ def spellings(
         texts += [_text(called, positional, {name: value}) for value in given[name] if name in byname]
         texts += [_text(called, values, {name: given[name][0]}) for values in _each(needed, given) if name in byname]
     texts += _by_position(called, parameters, given, positional)
+    if len(needed) == 1 and first[needed[0]] in ("x", "v"):
+        given_numbers = ("[v, w]",) if called.startswith("np.fft") else ("r", "q", "x[0, 0]", "[v, w]", "[r, q]")
+        texts += [_text(called, [value], {}) for value in given_numbers]
     everything = {name: given[name][0] for name in more if name in byname}
     texts.append(_text(called, positional, everything))
     texts.append(_text(called, [first[n] for n in needed if n not in byname], {**named, **everything}))
@@ -264,6 +267,8 @@ def compared(text: str, cases: Any, make: Callable[[Any], Any] = Compiled) -> It
         if expected.error is not None:
             if "some positional-only arguments passed as keyword" in str(expected.error):
                 continue  # NumPy's signature says otherwise
+            if make is not Compiled and got.error is not None:
+                continue  # an op says in its own words what is wrong
             if got.error is None or not issubclass(_base(got.error), _base(expected.error)):
                 yield "error", place, f"{got.error!r} for {expected.error!r}, gave {got.result!r:.80}"
             continue
@@ -297,6 +302,10 @@ def with_dtypes(dtypes: list[Any]) -> Callable[..., Iterator[Any]]:
 
 def _value(made: dict[str, Any], name: str) -> Any:
     return _NUMBERS[name] if name in _NUMBERS else made[name].copy()
+
+
+def _fresh(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def with_pairs(dtypes: list[Any], others: list[Any], name: str) -> Callable[..., Iterator[Any]]:
@@ -359,7 +368,7 @@ def smooth() -> dict[str, Any]:
     y = g.permutation(12).reshape(3, 4) * 0.27 + 0.75
     square = g.random((3, 3)) + 3 * np.eye(3)
     v, w = np.array([1.3, 0.7, 2.2, 3.1]), np.array([0.43, 1.61, 1.13, 2.87])
-    return {**arguments(float), "x": x, "y": y, "v": v, "w": w, "S": square, "T": square @ square.T}
+    return {**arguments(float), **_NUMBERS, "x": x, "y": y, "v": v, "w": w, "S": square, "T": square @ square.T}
 
 
 def derivative_fault(text: str) -> tuple[str, str] | None:
@@ -368,10 +377,10 @@ def derivative_fault(text: str) -> tuple[str, str] | None:
     function.__globals__["weighed"] = weighed
     made = smooth()
     args = [made[name] for name in names]
-    which = tuple(k for k, name in enumerate(names) if name in "xyvwST")
+    which = tuple(k for k, name in enumerate(names) if name in "xyvwSTr")
 
     def at(values: list[Any]) -> Any:
-        return function(*(value.copy() for value in values))
+        return function(*map(_fresh, values))
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -382,15 +391,15 @@ def derivative_fault(text: str) -> tuple[str, str] | None:
         if not which or (isinstance(start, float) and not isinstance(start, np.floating)):
             return None  # whole numbers
         try:
-            gradients = weft.grad(function, argnums=which)(*(value.copy() for value in args))
+            gradients = weft.grad(function, argnums=which)(*map(_fresh, args))
         except Exception as error:  # each is reported
             return ("refused" if isinstance(error, WeftError) else "raises"), str(error).splitlines()[0]
         g = np.random.default_rng(4)
         for k, gradient in zip(which, gradients, strict=True):
-            step = 1e-6 * g.normal(size=args[k].shape)
+            step = 1e-6 * g.normal(size=np.shape(args[k]))
             step = step + step.T if names[k] == "T" else step
             up, down = (at([a + sign * step if j == k else a for j, a in enumerate(args)]) for sign in (1, -1))
             wanted, found = (up - down) / 2e-6, np.sum(gradient * step) / 1e-6
-            if not abs(wanted - found) < 1e-4 * (1 + abs(wanted)):
+            if not np.isnan([wanted, found]).all() and not abs(wanted - found) < 1e-4 * (1 + abs(wanted)):
                 return "wrong", f"{names[k]}: {found} where differences give {wanted}"
     return None

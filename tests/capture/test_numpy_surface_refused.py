@@ -48,6 +48,9 @@ v = np.broadcast_to(x, (2, len(x)))\nv[0] = 1
 x[0] = [5, 6] ;; round(x, 2) ;; round(x) ;; int(x) ;; math.sqrt(neg) ;; int(r, 2)
 np.matvec(x, y) if hasattr(np, "matvec") else np.dot(X, X) ;; np.subtract.reduce(b) ;; np.left_shift.reduce(x)
 getattr(x, "buffer") ;; np.fliplr(x) ;; np.rot90(x) ;; max(e) ;; np.vectorize(lambda v: v)(e)
+x.sum(out=y[:1]) ;; np.max(X, axis=0, out=np.zeros(())) ;; np.sum(X, out=x) ;; np.take(x, [0], out=X) ;; np.where(x, y)
+np.argmax(x, out=np.zeros(())) ;; np.stack([x, y], dtype="f", out=X) ;; x.std(correction=1) ;; x.fill(value=1)
+np.add(x, y, dtype=int) ;; np.add(f, y, casting="no") ;; np.sqrt(x, out=i) ;; np.isnan(x, dtype=float)
 np.less.reduce(x) ;; np.arctan2.reduce(e) ;; np.split(x, 3) ;; x.reshape(3, -1)
 """
 

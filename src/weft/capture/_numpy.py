@@ -12,18 +12,11 @@ import numpy as np
 from weft._where import user_location
 from weft.autograd import Tensor
 from weft.errors import TraceError
+from weft.graph._effects import OUT_OF_METHODS
 from weft.ops._numpy import arguments_given, op_call
 from weft.ops._ufunc_methods import method_arguments, ufunc_method
 
 _WRITING = frozenset({np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis})
-# Where `out` stands among the arguments of methods of arrays.
-_OUT_OF_METHODS = {
-    **dict.fromkeys(("all", "any", "argmax", "argmin", "max", "min", "dot", "round", "choose"), 1),
-    **dict.fromkeys(("sum", "prod", "mean", "cumsum", "cumprod", "std", "var", "clip", "take", "compress"), 2),
-    "ptp": 1,
-    "trace": 4,
-}
-
 # Methods of arrays that change their object, and what gives a new array instead.
 _IN_PLACE = {
     "fill": "weft.full_like(x, value)",
@@ -88,7 +81,7 @@ def check_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
             where=_where(),
             help=f"use {_IN_PLACE[name]}, which gives a new array; weft.script captures writes from source",
         )
-    position = _OUT_OF_METHODS.get(name, len(args))
+    position = OUT_OF_METHODS.get(name, len(args))
     out = kwargs.get("out", args[position] if position < len(args) else None)
     if isinstance(out, (np.ndarray, Tensor)):
         raise _writes(f"x.{name}(…, out=…)")

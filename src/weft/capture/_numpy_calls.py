@@ -159,8 +159,12 @@ class NumpyCalls:
                 except UnknownShape:
                     failed = None
                     break
-                except (TraceError, ShapeError):
+                except TraceError:
                     raise
+                except ShapeError as error:  # NumPy may take more shapes than the op, and says so if all are known
+                    if has_open_sizes(given) or has_open_sizes(list(options.values())):
+                        raise
+                    failed = failed or error
                 except (AttributeError, TypeError) as error:  # no rule for a list, or for a number of Python's
                     failed = failed or error
         return self._as_it_is(function, args, kwargs, failed)
@@ -349,6 +353,16 @@ def with_out_named(
 def _first_later(function: Any) -> int:
     names = positional(function)
     return next((k for k, name in enumerate(names) if name in _LATER), 1000)
+
+
+def has_open_sizes(values: Any) -> bool:
+    """Whether one of some values, or of the items of a list among them, is an array of a size not known."""
+    return any(
+        has_open_sizes(value)
+        if isinstance(value, (list, tuple))
+        else isinstance(value, Array) and not all(isinstance(dim, int) for dim in value.spec.shape)
+        for value in values
+    )
 
 
 def _is_traced_list(value: Any) -> bool:

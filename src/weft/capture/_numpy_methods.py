@@ -106,8 +106,10 @@ def _transpose(recorder: Recorder, a: Any, *axes: Any) -> Any:
     return call_named(recorder, "permute_dims", a, wanted)
 
 
-@special(np.transpose)
+@special(np.transpose, np.permute_dims)
 def _transpose_function(recorder: Recorder, a: Any, axes: Any = None) -> Any:
+    if isinstance(a, Scalar) and not a.python:
+        return a  # as its method gives it
     return call_named(recorder, "permute_dims", _as_array(recorder, a, None, copy=False), axes)
 
 

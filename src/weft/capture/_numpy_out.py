@@ -36,7 +36,7 @@ def into(
         sampled(recorder, function, args, {**kwargs, "out": out}, None)  # raises what NumPy raises
         recorder.refuse(f"{name_of(function)}(…, out=…) of several arrays", help="assign each: a[...] = result")
     dtype = target.spec.dtype
-    natural, used = _checked(recorder, function, args, kwargs, dtype)
+    natural, used = _checked(recorder, function, args, kwargs, target.spec)
     if not used:
         return run(args, kwargs)
     if natural is not None and natural == dtype != np.float16:  # NumPy says that float64 equals None
@@ -68,11 +68,11 @@ def _is_total(function: Any, args: tuple[Any, ...]) -> bool:
     return function in _TOTALS or (isinstance(owner, np.ufunc) and (owner, function.__name__) in _METHODS)
 
 
-def _checked(recorder: Recorder, function: Any, args: Any, kwargs: Any, dtype: Any) -> Any:
+def _checked(recorder: Recorder, function: Any, args: Any, kwargs: Any, spec: Spec) -> Any:
     """The dtype of what a function gives by itself, and whether it writes into an array that it is given at all.
 
     The dtype is None where it gives nothing by itself: some functions learn from the array what to compute in. Raises
-    what NumPy raises for an array of this dtype.
+    what NumPy raises for an array of this dtype and so many dimensions.
     """
     try:
         result, samples = sampled(recorder, function, args, kwargs, None)
@@ -80,7 +80,8 @@ def _checked(recorder: Recorder, function: Any, args: Any, kwargs: Any, dtype: A
         return None, True
     if not isinstance(result, (np.ndarray, np.generic)):
         return None, True
-    again, out = Samples(samples.differing), np.ones(result.shape, dtype)
+    rank = len(spec.shape)
+    again, out = Samples(samples.differing), np.ones(result.shape if result.ndim == rank else (1,) * rank, spec.dtype)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given = function(*again.of(args), **again.of(kwargs), out=out)

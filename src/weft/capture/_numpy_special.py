@@ -219,6 +219,7 @@ def _isscalar(recorder: Recorder, element: Any) -> bool:
 
 @special(np.iscomplexobj)
 def _iscomplexobj(recorder: Recorder, x: Any) -> bool:
+    x = recorder.numpy.of_traced(x)
     return bool(
         np.dtype(_typed(x) if not isinstance(_typed(x), (int, float, complex)) else type(_typed(x))).kind == "c"
     )

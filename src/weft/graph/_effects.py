@@ -44,6 +44,13 @@ _NUMPY = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_alon
 # Builtin functions take no attributes; everything else carries its mark itself.
 _marked: set[Any] = {*_WRITES_OPERATORS, *_BUILTINS, *_NUMPY}
 
+OUT_OF_METHODS = {
+    **dict.fromkeys(("all", "any", "argmax", "argmin", "max", "min", "dot", "round", "choose", "ptp"), 1),
+    **dict.fromkeys(("sum", "prod", "mean", "cumsum", "cumprod", "std", "var", "clip", "take", "compress"), 2),
+    "trace": 4,
+}
+"""Where an array to write into stands among the arguments of methods of arrays."""
+
 # What a method of any other name does, only running can tell.
 _KNOWN = (np.ndarray, np.generic, list, tuple, dict, set, str, bytes, int, float, complex, slice, range)
 _CHANGEABLE = {list: tuple, set: frozenset, dict: MappingProxyType, bytearray: bytes}
@@ -84,10 +91,16 @@ def is_impure(node: Node, impure_random: bool = True) -> bool:
     if node.op == "call_function":
         return _function_is_impure(node, impure_random)
     if node.op == "call_method":
-        return node.target not in _reading_methods() or node.kwargs.get("out") is not None
+        return node.target not in _reading_methods() or _is_given_out(node)
     if node.op == "call_module":
         return _module_is_impure(node, impure_random)
     return False
+
+
+def _is_given_out(node: Node) -> bool:
+    """Whether the call of a method is given an array to write into."""
+    place = 1 + OUT_OF_METHODS.get(node.target, len(node.args))
+    return node.kwargs.get("out") is not None or (len(node.args) > place and hasattr(node.args[place], "users"))
 
 
 @cache
