@@ -123,6 +123,7 @@ np.polynomial.polynomial.polyfit(x, y, 1) ;; np.random.default_rng ;; np.mask_in
 np.add(x, range(len(x))) ;; np.dot(range(len(x)), x) ;; np.cumsum(range(len(x))) * x ;; range(len(x)) @ x
 np.interp(x, range(3), range(3)) ;; np.transpose(T3, range(3)) ;; np.split(x, range(1, 3)) ;; np.poly1d([1.0, 2.0])(x)
 np.poly1d([1.0, 2.0])(3) * r ;; weft.allclose(x, x) ;; weft.allclose(x, y) * x ;; weft.hstack(X) ;; weft.vstack(X)
+np.apply_along_axis(lambda v: v.sum(), 0, X[:0]) ;; np.apply_along_axis(np.sum, 0, X[:0])
 np.r_[f, 1, 2.5] ;; np.r_[f, r] ;; np.r_[i8, k] ;; np.r_[f, [1, 2]] ;; np.r_[i8, 0:3] ;; np.c_[f, f] ;; np.c_[f, i8]
 np.max(x, out=np.zeros(())) ;; np.sum(X, None, float, np.zeros(())) ;; np.asarray(f, dtype=float)
 np.asarray(i, float) ;; np.add(f, f, dtype=float) ;; np.multiply(f, 2, dtype=float)

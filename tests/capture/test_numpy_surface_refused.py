@@ -17,6 +17,7 @@ REFUSED = {
     "x.strides": ".strides of a traced array",
     "x.tobytes()": ".tobytes of a traced array",
     "c.view(float)": ".view() as a dtype of another size",
+    "np.equal(x, y, dtype=object)": "np.equal in object",
     "np.real_if_close(c)": "np.real_if_close of complex numbers",
     "X.T.ravel('K')": "order='K' of an array whose elements do not lie in order",
     "np.vectorize(lambda v: v, otypes=[float])(x)": "np.vectorize with otypes",
@@ -50,6 +51,7 @@ np.matvec(x, y) if hasattr(np, "matvec") else np.dot(X, X) ;; np.subtract.reduce
 getattr(x, "buffer") ;; np.fliplr(x) ;; np.rot90(x) ;; max(e) ;; np.vectorize(lambda v: v)(e)
 x.sum(out=y[:1]) ;; np.max(X, axis=0, out=np.zeros(())) ;; np.sum(X, out=x) ;; np.take(x, [0], out=X) ;; np.where(x, y)
 np.argmax(x, out=np.zeros(())) ;; np.stack([x, y], dtype="f", out=X) ;; x.std(correction=1) ;; x.fill(value=1)
+np.apply_along_axis(lambda v: v.sum(), 1, X[:0]) ;; np.var(x, ddof=1, correction=1)
 np.add(x, y, dtype=int) ;; np.add(f, y, casting="no") ;; np.sqrt(x, out=i) ;; np.isnan(x, dtype=float)
 np.less.reduce(x) ;; np.arctan2.reduce(e) ;; np.split(x, 3) ;; x.reshape(3, -1)
 """

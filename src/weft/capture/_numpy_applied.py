@@ -5,6 +5,7 @@ Each is written here as the loop it stands for, and that loop is captured as if 
 
 from __future__ import annotations
 
+import math
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +70,10 @@ def _apply_along_axis(recorder: Recorder, func1d: Any, axis: int, arr: Any, *arg
 
 def _along(function: Any, axis: int, array: Any, args: Any) -> Any:
     moved = np.moveaxis(array, axis, -1)
-    for size in moved.shape[:-1]:
-        if size == 0:
-            raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    rows = moved.reshape(-1, moved.shape[-1])
+    count = math.prod(moved.shape[:-1])
+    if count == 0:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    rows = moved.reshape(count, moved.shape[-1])
     made = np.array([function(row, *args) for row in rows])
     if made.ndim == 1:
         return made.reshape(moved.shape[:-1])

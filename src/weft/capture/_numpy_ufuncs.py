@@ -60,6 +60,8 @@ def _computed(
     how = {key: given[key] for key in given if key in _HOW and given[key] is not None}
     rest = {key: value for key, value in given.items() if key not in _HOW}
     loop = _loop(recorder, ufunc, inputs, how, targets) if how else None
+    if loop is not None and any(dtype.kind not in "biufc" for dtype in loop):
+        recorder.refuse(f"np.{ufunc.__name__} in {loop[-1]}, which a graph does not compute with")
     if loop is not None:
         inputs = tuple(_brought(recorder, a, dtype) for a, dtype in zip(inputs, loop, strict=False))
     meant = op_call(ufunc, inputs, rest)

@@ -47,7 +47,8 @@ def _stable(given: Given) -> bool:
 _PADS = ("constant", "edge", "reflect", "symmetric", "wrap")
 _ENDS = ("prepend", "append")
 
-# Calls in which a function of NumPy means something else than its op.
+# Calls in which a function of NumPy means something else than its op. With a dtype, `var` gives the result that dtype
+# too, whichever it is.
 _DIFFERS: dict[Any, Callable[[Given], bool]] = {
     np.split: _always,  # a list; the op gives a tuple
     np.argsort: lambda given: not _stable(given),  # which leaves equal elements in any order; the op in theirs
@@ -57,8 +58,8 @@ _DIFFERS: dict[Any, Callable[[Given], bool]] = {
     np.meshgrid: _always,  # flattens its arguments first
     np.pad: lambda given: not _is_one_of(given.get("mode", "constant"), _PADS),
     np.linalg.qr: lambda given: not _is_one_of(given.get("mode", "reduced"), ("reduced", "complete")),
-    np.var: lambda given: given.get("dtype") is not None,  # NumPy gives the result this dtype too, and takes any
-    np.std: lambda given: given.get("dtype") is not None,
+    np.var: lambda given: given.get("dtype") is not None or given.keys() >= {"ddof", "correction"},
+    np.std: lambda given: given.get("dtype") is not None or given.keys() >= {"ddof", "correction"},
     np.diff: lambda given: _has_number({name: given.get(name) for name in _ENDS}),
     np.dot: _has_number,
     np.inner: _has_number,
