@@ -372,3 +372,11 @@ NO_DERIVATIVE = {
     }.items()
 }
 """Calls that no derivative is known of, by function and text; each says so when it is asked for one."""
+
+NOT_OF_TENSORS = {
+    "atleast_3d": re.compile("x,v"),
+    "ravel": re.compile("'F'"),
+    "reshape": re.compile("'F'"),
+    "linalg.matrix_rank": re.compile("0, 0"),
+}
+"""Calls that are refused where they are given Tensors, besides those without a derivative."""

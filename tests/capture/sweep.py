@@ -403,3 +403,28 @@ def derivative_fault(text: str) -> tuple[str, str] | None:
             if not np.isnan([wanted, found]).all() and not abs(wanted - found) < 1e-4 * (1 + abs(wanted)):
                 return "wrong", f"{names[k]}: {found} where differences give {wanted}"
     return None
+
+
+def tensor_fault(text: str) -> tuple[str, str] | None:
+    """What is wrong with a call that is given Tensors: refused and why, or how it differs. None where it is right."""
+    function, names = function_of(text)
+    made = smooth()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            expected = function(*(_fresh(made[name]) for name in names))
+        except Exception:  # not for these arguments
+            return None
+        tensors = [weft.tensor(made[n], requires_grad=True) if n in "xyvwST" else made[n] for n in names]
+        try:
+            found = function(*tensors)
+        except (TypeError, ValueError, IndexError) as error:
+            return "refused", str(error).splitlines()[0]
+    how = difference(_numbers(found), _numbers(expected))
+    return None if how is None else ("differs", how)
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_numbers(part) for part in value]
+    return value.detach().numpy() if isinstance(value, weft.Tensor) else np.asarray(value)

@@ -11,12 +11,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy_table import FUNCTIONS, METHODS, NO_DERIVATIVE, NOT_CALLED, REFUSED
+from numpy_table import FUNCTIONS, METHODS, NO_DERIVATIVE, NOT_CALLED, NOT_OF_TENSORS, REFUSED
 from numpy_ufuncs import names, pairs
 from numpy_ufuncs import texts as ufunc_texts
-from sweep import DENSE, DTYPES, FEW, SOME, compared, derivative_fault, parsed, spellings, with_dtypes, with_pairs
+from sweep import (
+    DENSE,
+    DTYPES,
+    FEW,
+    SOME,
+    compared,
+    derivative_fault,
+    parsed,
+    spellings,
+    tensor_fault,
+    with_dtypes,
+    with_pairs,
+)
 
 import weft
+from weft.ops import op_of
 
 Texts = tuple[list[str], list[str], list[str]]
 
@@ -98,6 +111,17 @@ def test_derivatives_are_right_in_every_spelling(name: str) -> None:
         if without is not None and without.search(text):
             assert fault is None or fault[0] == "refused", (text, fault)
         elif fault is not None:
+            faults.append((fault[0], text, fault[1]))
+    assert not faults, _told(faults)
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if op_of(_find(name)) is not None])
+def test_given_tensors_as_plain(name: str) -> None:
+    without = [pattern for table in (NO_DERIVATIVE, NOT_OF_TENSORS) if (pattern := table.get(name)) is not None]
+    faults = []
+    for text in CALLS[name]()[0]:
+        fault = tensor_fault(text)
+        if fault is not None and not (fault[0] == "refused" and any(pattern.search(text) for pattern in without)):
             faults.append((fault[0], text, fault[1]))
     assert not faults, _told(faults)
 

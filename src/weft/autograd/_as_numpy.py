@@ -47,8 +47,7 @@ def call_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return function(*unwrap(args), **unwrap(kwargs))
     if op is None:
         raise _no_op(f"{function.__module__}.{function.__name__}", {})
-    if not binds(op, args, kwargs):  # np.sum(t, where=mask)
-        op, args, kwargs = op_call(function, args, kwargs) or (op, args, kwargs)
+    op, args, kwargs = op_call(function, args, kwargs) or (op, args, kwargs)
     return op(*args, **kwargs)
 
 

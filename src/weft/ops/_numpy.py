@@ -200,15 +200,18 @@ class _Names:
             own = self.named.get(name)
             if own is not None:
                 made[own] = value
-            elif not _is_default(value, self.defaults.get(name, inspect.Parameter.empty)):
+            elif not _says_nothing(name, value, self.defaults.get(name, inspect.Parameter.empty)):
                 return None
         return made
 
 
-def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (
-        type(value) is type(default) and isinstance(value, (str, bool, int)) and value == default
-    )
+def _says_nothing(name: str, value: Any, default: Any) -> bool:
+    """Whether an argument is what it is by default, or only about how the result lies in memory."""
+    if value is default or name == "subok" or (name == "order" and default == "K"):
+        return True
+    if name == "device":
+        return _is_one_of(value, ("cpu",))
+    return type(value) is type(default) and isinstance(value, (str, bool, int)) and value == default
 
 
 @lru_cache(maxsize=1024)
