@@ -13,6 +13,7 @@ from bench.measure import Row, section, show
 SECTIONS = {  # title: module and function
     "Tracing, time a node": "trace.against_peers",
     "Eager, 200 ops on 16 numbers, time an op (peer: torch)": "tape.against_torch",
+    "`grad`, 16 numbers (peer: backward)": "tape.grad_beside_backward",
     "Training a network of 784-512-512-10 at batch 256, eager (peer: torch)": "mlp.against_torch",
     "Layers (peer: torch)": "layers.against_torch",
     "Growth of tracing": "grow.growth",

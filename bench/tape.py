@@ -1,4 +1,7 @@
-"""Eager tensors: what weft adds to NumPy's own time on small arrays, recorded and back, beside torch."""
+"""Eager tensors: what weft adds to NumPy's own time on small arrays, recorded and back, beside torch.
+
+And `grad` beside `backward` on tapes that are kept, which both only walk.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ OPS = 200
 SIZE = 16
 BEYOND_NUMPY = 0.6  # µs an op, at most, where nothing is recorded
 AGAINST_TORCH = 1.0
+GRAD_AGAINST_BACKWARD = 1.25
 
 Program = Callable[[Any, Any, Any], Any]
 
@@ -40,6 +44,24 @@ def mixed(lib: Any, x: Any, c: Any) -> Any:
         x = lib.tanh(x * c - 0.5)
         x = lib.exp(-x)
     return x
+
+
+def chain(leaves: list[Any], c: Any) -> Any:
+    """One step after the other, from one leaf."""
+    return arithmetic(weft, leaves[0], c).sum()
+
+
+def wide(leaves: list[Any], c: Any) -> Any:
+    """One leaf used by many steps."""
+    return sum((weft.sin(leaves[0]) * (c + i) for i in range(OPS // 4)), c).sum()
+
+
+def many(leaves: list[Any], c: Any) -> Any:
+    """Many leaves, as a model's weights."""
+    total = c
+    for leaf in leaves:
+        total = total * leaf + c
+    return total.sum()
 
 
 PROGRAMS: dict[str, Program] = {"multiply, add": arithmetic, "sin, cos": functions, "tanh, exp, *, -": mixed}
@@ -71,6 +93,39 @@ def against_torch() -> list[Row]:
     return rows
 
 
+def grad_beside_backward() -> list[Row]:
+    """The walk back alone: every leaf wanted, or one of many."""
+    factor = weft.tensor(np.full(SIZE, 0.999))
+    leaves = [weft.tensor(np.linspace(0.1, 1, SIZE), requires_grad=True) for _ in range(OPS // 2)]
+    rows = []
+    for program, name, wanted in (
+        (chain, "chain", leaves[:1]),
+        (wide, "wide", leaves[:1]),
+        (many, "many leaves", leaves),
+        (many, "one of many leaves", leaves[:1]),
+    ):
+        total = program(leaves, factor)
+        times = side_by_side(
+            {
+                "grad": lambda y=total, wanted=wanted: weft.autograd.grad(y, wanted, retain_graph=True),
+                "backward": lambda y=total, leaves=leaves: _fresh(y, leaves),
+            },
+            rounds=40,
+            calls=5,
+        )
+        ratio = times["grad"] / times["backward"]
+        fast = ratio <= GRAD_AGAINST_BACKWARD
+        shown = [f"{times[way] * 1e6:.0f} µs" for way in ("grad", "backward")]
+        rows.append(Row(name, *shown, f"{ratio:.2f}", f"<= {GRAD_AGAINST_BACKWARD}", fast))
+    return rows
+
+
+def _fresh(total: Any, leaves: list[Any]) -> None:
+    for leaf in leaves:
+        leaf.grad = None
+    total.backward(retain_graph=True)
+
+
 def _back(program: Program, lib: Any, x: Any, c: Any) -> None:
     x.grad = None
     program(lib, x, c).sum().backward()
@@ -87,4 +142,5 @@ def _versus(what: str, times: dict[str, float]) -> Row:
 
 
 if __name__ == "__main__":
+    show("`grad`, 16 numbers (peer: backward)", grad_beside_backward())
     show(f"Eager, {OPS} ops on {SIZE} numbers, time an op (peer: torch)", against_torch())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from typing import Any
@@ -146,6 +147,53 @@ def test_only_what_leads_to_the_inputs_runs() -> None:
     assert g.item() == 3.0 and not seen
     out.backward(inputs=[x])
     assert x.grad.item() == 6.0 and y.grad is None and not seen
+
+
+def test_grad_meets_computed_values_in_the_middle_of_a_chain() -> None:
+    x, w = weft.tensor([1.0, 2.0], requires_grad=True), weft.tensor([3.0, 4.0], requires_grad=True)
+    y = x * w
+    z = y.sin()
+    total = (z * z).exp().sum()
+    expected = grad(total, [x, w], retain_graph=True)
+    for wanted in ([y], [z], [z, y], [x, y], [w, z, y, x], [total, y]):
+        found = grad(total, wanted, retain_graph=True)
+        for tensor, g in zip(wanted, found, strict=True):
+            later = weft.tensor(tensor.numpy(), requires_grad=True)
+            if tensor is x or tensor is w:
+                assert g.tolist() == expected[tensor is w].tolist()
+            elif tensor is y:
+                again = later.sin()
+                assert g.tolist() == grad((again * again).exp().sum(), later)[0].tolist()
+            elif tensor is z:
+                assert g.tolist() == grad((later * later).exp().sum(), later)[0].tolist()
+            else:
+                assert g.item() == 1.0
+
+
+@pytest.mark.parametrize("leaves", [1, 100], ids=["chain", "many leaves"])
+def test_grad_makes_hardly_more_calls_than_backward(leaves: int) -> None:
+    given = [weft.tensor([0.5, 0.7], requires_grad=True) for _ in range(leaves)]
+    total = weft.tensor(1.0)
+    for k in range(100):
+        total = total * given[k % leaves] + 0.1
+    total = total.sum()
+
+    def calls(of: Any) -> int:
+        count = 0
+
+        def note(frame: Any, event: str, argument: Any) -> None:
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(note)
+        try:
+            of()
+        finally:
+            sys.setprofile(None)
+        return count
+
+    back = calls(lambda: total.backward(retain_graph=True))
+    assert calls(lambda: grad(total, given, retain_graph=True)) <= 1.25 * back + 20
 
 
 def test_values_are_freed_and_a_second_backward_says_so() -> None:

@@ -8,7 +8,8 @@ and leave steps of their own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,17 +35,17 @@ def pull_back(
     With `create` gradients are tensors with a tape of their own, else arrays.
     """
     wanted = None if inputs is None else {tensor._source() for tensor in inputs}
+    needed = None if wanted is None else _needed(outputs, wanted)
     walk = _Walk(create)
     token = recording.set(create)
     try:
         for tensor, g in zip(outputs, gradients, strict=True):
-            walk.give(tensor._source(), g, False)
+            source = tensor._source()
+            if wanted is None or tensor._step is not None or source in wanted:
+                walk.give(source, g, False)
         # A derivative may divide by zero where the function itself did not; the result says so, as an inf or NaN.
         with np.errstate(all="ignore"):
-            if wanted is None:
-                walk.everywhere(retain)
-            else:
-                walk.towards(wanted, _needed(outputs, wanted), retain)
+            walk.run(wanted or (), needed, retain)
     finally:
         recording.reset(token)
     walk.fill(inputs)
@@ -89,42 +90,43 @@ class _Walk:
         g = self.pending.pop(step)
         return (step, g) if step.simple else (step, _settled(step, g, self.create))
 
-    def everywhere(self, retain: bool) -> None:
-        """Go on until every leaf has its gradient."""
+    def run(self, wanted: Collection[Source], needed: Collection[Step] | None, retain: bool) -> None:
+        """Go on until every leaf has its gradient; where only some steps are `needed`, only there.
+
+        Computed values among the `wanted` have theirs noted on the way.
+        """
         create, waiting = self.create, self.waiting
+        ends = {_step_of(source)[0] for source in wanted if not isinstance(source, Leaf)}
         step: Step | None = None
         target: Any
         while waiting or step is not None:
             if step is None:
                 step, g = self.take()
+                if ends and step in ends:
+                    self.note(step, g, wanted)
+                if needed is not None and step not in needed:
+                    step = None
+                    continue
             gradients = step.gradients(g if step.shapes is None else _filled(step, g, create), create)
             if not retain:
                 step.kept = step.result = None
+            if needed is not None:
+                gradients = [pair for pair in gradients if _leads(pair[0], wanted, needed)]
             if len(gradients) == 1 and not self.checking:
                 target, found = gradients[0]
                 newest = type(target) is Step and (not waiting or waiting[0][0] > -target.number)
-                if newest and target.simple and found is not None:
+                if newest and target.simple and found is not None and target not in ends:
                     step, g = target, found  # the next in any case, and nothing else can add to its gradient
                     continue
             self.give_all(step, g, gradients)
             step = None
 
-    def towards(self, wanted: set[Source], needed: set[Step], retain: bool) -> None:
-        """Go on only where the way leads to a wanted value."""
-        while self.waiting:
-            step, g = self.take()
-            for slot, part in enumerate(g if step.shapes is not None else (g,)):
-                source: Source = (step, slot) if slot else step
-                if source in wanted and part is not None:
-                    self.arrived[source] = part if self.create else part.copy()
-            if step not in needed:
-                continue
-            whole = g if step.shapes is None else _filled(step, g, self.create)
-            gradients = step.gradients(whole, self.create)
-            self.give_all(step, g, [pair for pair in gradients if _leads(pair[0], wanted, needed)])
-            if not retain:
-                step.kept = step.result = None
-        self.arrived = {source: g for source, g in self.arrived.items() if source in wanted}
+    def note(self, step: Step, g: Any, wanted: Collection[Source]) -> None:
+        """Keep the gradients of a step's results that are wanted."""
+        for slot, part in enumerate(g if step.shapes is not None else (g,)):
+            source: Source = (step, slot) if slot else step
+            if source in wanted and part is not None:
+                self.arrived[source] = part if self.create else part.copy()
 
     def give_all(self, step: Step, g: Any, gradients: list[tuple[Source, Any]]) -> None:
         """Hand on what a step made of its gradient g."""
@@ -200,26 +202,41 @@ def _step_of(source: Any) -> tuple[Step, int]:
     return source if type(source) is tuple else (source, 0)
 
 
-def _leads(source: Source, wanted: set[Source], needed: set[Step]) -> bool:
+def _leads(source: Source, wanted: Collection[Source], needed: Collection[Step]) -> bool:
     return source in wanted or (source[0] if type(source) is tuple else source) in needed
 
 
-def _needed(outputs: Sequence[Tensor], wanted: set[Source]) -> set[Step]:
-    """The steps on a way from the outputs to a wanted value."""
+def _needed(outputs: Sequence[Tensor], wanted: set[Source]) -> set[Step] | None:
+    """The steps on a way from the outputs to a wanted value; None where every way leads to one."""
     ends = [source[0] if type(source) is tuple else source for source in wanted]
     oldest = min((end.number if isinstance(end, Step) else 0 for end in ends), default=0)
-    reached: dict[Step, None] = {}
-    waiting = [tensor._step for tensor in outputs if tensor._step is not None]
+    reached: set[Step] = set()
+    every = True
+    waiting: list[Any] = [tensor._source() for tensor in outputs]
     while waiting:
-        step = waiting.pop()
-        if step in reached or step.number < oldest:
+        source = waiting.pop()
+        kind = type(source)
+        if kind is tuple:
+            source = source[0]
+        if kind is list:
+            waiting += source
+        elif source is None or source in reached:
             continue
-        reached[step] = None
-        waiting += [target for target, _ in step.next_functions if isinstance(target, Step)]
+        elif kind is Leaf:
+            every = every and source in wanted
+        elif source.number < oldest:
+            every = False
+        else:
+            reached.add(source)
+            waiting += source.sources
+    if every:
+        return None
     needed: set[Step] = set()
-    for step in sorted(reached, key=lambda step: step.number):
-        if any(_leads(source, wanted, needed) for source in step.origins()):
-            needed.add(step)
+    for step in sorted(reached, key=attrgetter("number")):
+        for source in step.origins():
+            if _leads(source, wanted, needed):
+                needed.add(step)
+                break
     return needed
 
 
