@@ -51,9 +51,9 @@ def runs_as_plain_python(compiled: Any) -> list[Any]:
     noted: list[Any] = []
     run_plainly = compiled._plainly
 
-    def plainly(args: Any, kwargs: Any, error: Any) -> Any:
-        noted.append(error)
-        return run_plainly(args, kwargs, error)
+    def plainly(args: Any, kwargs: Any, given_up: Any, why: str) -> Any:
+        noted.append(why)
+        return run_plainly(args, kwargs, given_up, why)
 
     compiled._plainly = plainly
     return noted

@@ -16,6 +16,7 @@ from weft._module import Module
 from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
+from weft.capture._budget import Allowance
 from weft.capture._convert import convert
 from weft.capture._lookups import settle_keys
 from weft.capture._present import check_order, has_missing
@@ -93,6 +94,7 @@ def _capture(
     whole: bool = False,
     joins: bool = False,
     counted: Any = None,
+    budget: float | None = None,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
@@ -109,6 +111,7 @@ def _capture(
     bound = bind(plain, (*held, *args), {**keywords, **kwargs}, len(held) if given_only else None)
     recorder = make(branches=branches, boundary=sys._getframe())
     recorder.keeps_raising, recorder.joins = keeps_raising, joins
+    recorder.allowance = Allowance(budget)
     recorder.training.counted = counted or {}
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)

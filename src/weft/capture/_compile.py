@@ -18,7 +18,9 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
@@ -31,6 +33,7 @@ from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._anomaly import watched
 from weft.capture._arguments import call_signature, large_data
+from weft.capture._budget import GivenUp, OverBudget, Trial, kind_of_call, too_many
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
 from weft.capture._guards import Guards
@@ -146,6 +149,7 @@ class Entry(Guarded):
                 Reuse(self.graph).run()
         off_tape = not arrays and (self.step or self._gives_arrays())
         self.checks = self.guards.checks
+        self.given_up: str | None = None  # why the function itself runs where this graph would fit
         self.use(Runner(captured.graph, arrays, off_tape, taped))
         self.graph.holds_while = tuple(c.says for c in self.checks.conditions if not (c.basic or c.outside))
 
@@ -186,10 +190,13 @@ class CompiledFunction:
     _made_by = "compiled"
     _keeps_raising = True  # whether what may raise stays where nothing reads it, as the plain call would raise
 
-    def __init__(self, function: Callable[..., Any], backend: str, dynamic: bool | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], backend: str, dynamic: bool | None, budget: float | None = None
+    ) -> None:
         functools.update_wrapper(self, function, updated=())
         self.__weft_original__ = function
         self._dynamic = dynamic
+        self._budget = budget
         self.backend = backend
         self._plain: Any = None
         self._entries: list[Entry] = []
@@ -198,6 +205,7 @@ class CompiledFunction:
         self._hits = 0
         self._reasons: list[str] = []
         self._ran_plainly: Counter[str] = Counter()
+        self._given_up: dict[Any, GivenUp] = {}  # kind of call → why it runs plainly
         self._lock = threading.RLock()
         self._resolve()
 
@@ -206,9 +214,11 @@ class CompiledFunction:
         plain, self._held = original_function(self.__weft_original__)
         if plain is not self._plain:
             self._plain, self._entries, self._runs, self._reasons = plain, [], (), []
+            self._given_up = {}
         self._defaults = getattr(self._plain, "__defaults__", None)
         self._keywords = getattr(self._plain, "__kwdefaults__", None)
         self._by_class = bool(self._held) and not hasattr(self.__weft_original__, "__func__")
+        self._takes = self._parameters()
         self._call = self._dispatcher()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -236,7 +246,7 @@ class CompiledFunction:
 
     def _dispatcher(self) -> Any:
         """A function with the parameters of the compiled one, which tries each entry."""
-        parameters = self._parameters()
+        parameters = self._takes
         space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self, "__name__": __name__}
         shown = []
         for parameter in parameters:
@@ -269,16 +279,26 @@ class CompiledFunction:
 
     def _miss(self, values: tuple[Any, ...]) -> Any:
         """Capture the call, keep the graph, and run it."""
-        args, kwargs = _as_call(call_signature(self._plain).parameters.values(), values)
+        args, kwargs = _as_call(self._takes, values)
         if current_tracer.get() is not None and any(isinstance(leaf, Proxy) for leaf in pytree.leaves_of(values)):
             return self._symbolic(args, kwargs)
+        if any(entry.edited for entry in self._entries):
+            self._follow_edits()
+        kind = kind_of_call(values)
+        known = self._given_up.get(kind)
+        if known is not None and known.holds:
+            return self._plainly(args, kwargs, known, known.why)
         with self._lock:
-            if any(entry.edited for entry in self._entries):
-                self._follow_edits()
+            began = time.perf_counter()
             entry, error = self._entry_for(values, args, kwargs)
         result = MISS if entry is None else entry.run(*values)
-        # A guard may not hold of the very call it was made for: that arrays share no memory.
-        return self._plainly(args, kwargs, error) if result is MISS else result
+        if result is not MISS:
+            return result
+        if error is None:  # a guard that may not hold of the very call it was made for: that arrays share no memory
+            return self._plainly(args, kwargs, None, "arrays that share memory")
+        given_up = self._given_up.setdefault(kind, GivenUp())
+        given_up.failed(_said(error), time.perf_counter() - began)
+        return self._plainly(args, kwargs, given_up, given_up.why)
 
     def _symbolic(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a call means in a symbolic trace: what the function does is recorded."""
@@ -286,22 +306,27 @@ class CompiledFunction:
 
     def _entry_for(
         self, values: tuple[Any, ...], args: list[Any], kwargs: dict[str, Any]
-    ) -> tuple[Entry | None, Exception | None]:
+    ) -> tuple[Entry | None, BaseException | None]:
         """The entry for a call that none was found for: a new one, or none and why."""
         failing = []
         for entry in self._entries:
             condition = entry.checks.failing(values)
+            if condition is None and entry.given_up is not None:
+                return None, OverBudget(entry.given_up)
             if condition is None:  # another thread captured it meanwhile
                 return entry, None
             failing.append(condition)
         if any(condition.plain for condition in failing):
             return None, None
+        beyond = too_many(len(self._entries), self._budget)
+        if beyond is not None:
+            return None, OverBudget(beyond)
         try:
             with paused_collector():
                 entry = self._capture(args, kwargs)
         except TraceError:
             raise
-        except Exception as error:  # the plain call tells whether it is the program's own
+        except (Exception, OverBudget) as error:  # the plain call tells whether it is the program's own
             return None, error
         if failing:
             # Of several graphs the one that the call comes closest to, the latest of those.
@@ -309,26 +334,35 @@ class CompiledFunction:
         self._misses += 1
         self._entries.append(entry)
         entry.graph._watch(self, entry)
-        self._runs = tuple(one.run for one in self._entries)
+        self._take_up()
         return entry, None
+
+    def _take_up(self) -> None:
+        """Let calls try the graphs there are, save those that the function itself is quicker than."""
+        self._runs = tuple(entry.run for entry in self._entries if entry.given_up is None)
 
     def _graph_edited(self) -> None:
         self._runs = ()  # so that the next call comes to `_miss`
 
     def _follow_edits(self) -> None:
-        for entry in self._entries:
-            if entry.edited:
-                entry.follow()
-                entry.run = self._guarded(entry)
-                entry.graph._watch(self, entry)
-        self._runs = tuple(entry.run for entry in self._entries)
+        with self._lock:
+            for entry in self._entries:
+                if entry.edited:
+                    entry.follow()
+                    entry.run = self._guarded(entry)
+                    entry.graph._watch(self, entry)
+                    if entry.given_up is not None:  # it is another graph now
+                        entry.given_up = None
+                        self._given_up.clear()
+            self._take_up()
 
-    def _plainly(self, args: list[Any], kwargs: dict[str, Any], error: Exception | None) -> Any:
+    def _plainly(self, args: list[Any], kwargs: dict[str, Any], given_up: GivenUp | None, why: str) -> Any:
         """Run the function itself: what the capture met, the call meets too."""
-        why = "arrays that share memory" if error is None else _said(error)
         self._ran_plainly[why] += 1
-        result = self._plain(*args, **kwargs)
-        if error is not None and self._ran_plainly[why] == 1:
+        if given_up is None:
+            return self._plain(*args, **kwargs)
+        result = given_up.run(self._plain, args, kwargs)
+        if self._ran_plainly[why] == 1:
             warn_user(f"{self._plain.__name__} was not captured and ran as plain Python: {why}")
         return result
 
@@ -340,11 +374,13 @@ class CompiledFunction:
             ways = [*((dynamic, True, joins) for dynamic, _, joins in ways), *ways]
         met: list[Exception] = []
         for dynamic, whole, joins in ways:
-            how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins}
+            how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._budget}
             try:
                 captured = capture_call(self._plain, tuple(args), kwargs, dynamic, **how)
                 entry = Entry(captured, not dynamic)
                 entry.run = self._guarded(entry)
+                if self._budget is not None and not captured.recorder.training.used:
+                    entry.run = self._tried(entry)
                 return entry
             except Exception as error:  # whatever it is, the other way may do without
                 met += [] if whole or joins else [error]
@@ -360,10 +396,36 @@ class CompiledFunction:
             try:
                 return run(*values)
             except OtherArray as error:
-                args, kwargs = _as_call(call_signature(self._plain).parameters.values(), values)
-                return self._plainly(args, kwargs, error)
+                args, kwargs = _as_call(self._takes, values)
+                return self._plainly(args, kwargs, GivenUp(), _said(error))
 
         return run_or_plainly
+
+    def _tried(self, entry: Entry) -> Callable[..., Any]:
+        """A run that is compared with the function itself, and gives way to it where it is many times slower."""
+        run = entry.run
+
+        def fits(values: tuple[Any, ...]) -> bool:
+            return not entry.edited and entry.checks.failing(values) is None
+
+        def plain(values: tuple[Any, ...]) -> Any:
+            args, kwargs = _as_call(self._takes, values)
+            return self._plain(*args, **kwargs)
+
+        def over(why: str | None, values: tuple[Any, ...]) -> None:
+            with self._lock:
+                if entry.run is not tried:
+                    return
+                entry.run = run
+                if why is not None:
+                    entry.given_up = why
+                    self._given_up.setdefault(kind_of_call(values), GivenUp()).failed(why, float("inf"))
+                    self._ran_plainly[why] += 1
+                    warn_user(f"{self._plain.__name__} runs as plain Python: {why}")
+                self._take_up()
+
+        tried = Trial(run, MISS, fits, plain, over)
+        return tried
 
     # What was captured
 
@@ -477,9 +539,11 @@ class CompiledFunction:
         return f"{self._made_by} {getattr(original, '__qualname__', None) or type(original).__qualname__}"
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
+    if isinstance(error, OverBudget):
+        return str(error)
     try:
-        return f"{type(error).__name__}: {error}"
+        return re.sub(r"\b0x[0-9a-fA-F]+", "0x…", f"{type(error).__name__}: {error}")
     except TraceError:  # the program raised it, with a text of traced values
         return type(error).__name__
 
@@ -515,26 +579,38 @@ def _as_call(parameters: Any, values: tuple[Any, ...]) -> tuple[list[Any], dict[
     return args, kwargs
 
 
-def compile(function: Callable[..., Any] | None = None, *, backend: str = "numpy", dynamic: bool | None = None) -> Any:
+def compile(
+    function: Callable[..., Any] | None = None,
+    *,
+    backend: str = "numpy",
+    dynamic: bool | None = None,
+    budget: float | None = 1.0,
+) -> Any:
     """Make a function capture itself when it is called, and from then on run the optimised graph.
 
     The result, the arrays it writes and the exceptions it raises are those of the plain call. A graph is kept for each
     combination of what it depends on: dtypes, ranks, sizes and numbers that decided something, globals read. With
     `dynamic=True` sizes and numbers never count as fixed beforehand. With False they do, unless the program cannot be
     captured so; by default they are fixed only where it cannot be captured otherwise.
+
+    `budget` is how much capturing may cost: 10 allows ten times as many operations and graphs as 1 does, None any
+    number. A call that goes beyond it runs as plain Python, as does one whose graph is many times slower.
     """
     if backend not in _BACKENDS:
         raise ValueError(f"compile: backend is one of {', '.join(_BACKENDS)}, got {backend!r}")
     if dynamic not in (None, True, False):
         raise ValueError(f"compile: dynamic is None, True or False, got {dynamic!r}")
+    given_budget: Any = budget
+    if budget is not None and not (isinstance(given_budget, (int, float)) and budget > 0):
+        raise ValueError(f"compile: budget is a number above 0 or None, got {budget!r}")
     if function is None:
-        return functools.partial(compile, backend=backend, dynamic=dynamic)
+        return functools.partial(compile, backend=backend, dynamic=dynamic, budget=budget)
     if isinstance(function, CompiledFunction):
         return function
     given: Any = function  # a classmethod is not callable, and has an error of its own
     if not callable(given) and not isinstance(given, classmethod):
         raise TypeError(f"compile takes a function or a Module, got {type(function).__name__}")
-    return CompiledFunction(function, backend, dynamic)
+    return CompiledFunction(function, backend, dynamic, budget)
 
 
 __all__ = ["CacheInfo", "CaptureError", "CompiledFunction", "compile"]

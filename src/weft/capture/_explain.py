@@ -23,6 +23,7 @@ from typing import Any
 from weft import _where
 from weft._frames import without_frames
 from weft._module import Module
+from weft.capture._budget import OverBudget
 from weft.capture._captured import original_function
 from weft.capture._compile import CompiledFunction, Entry, capture_call
 from weft.capture._report import report
@@ -53,8 +54,10 @@ class Explanation:
 
     def __str__(self) -> str:
         count = f"{len(self.problems)} problem{'s' * (len(self.problems) != 1)}"
-        if not self.problems:
+        if not self.problems and self.captured:
             return f"{self.name} is captured: {self.details}"
+        if not self.problems:
+            return f"{self.name} runs as plain Python: {self.stopped}"
         if self.captured:
             head = f"{self.name} is captured {self.way[0]}: {self.details}"
             parts = [head, f"{self.way[1]}: {count}"]
@@ -78,6 +81,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     original_function(function)  # raises where there is none
     try:
         entry = _entry(function, args, kwargs, dynamic=True)
+    except OverBudget as error:
+        return Explanation(name, [], None, "", str(error))
     except Exception as error:  # whatever it is, it is what there is to explain
         problems, stopped = _survey(function, args, kwargs, error)
     else:
@@ -87,7 +92,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
         ({"dynamic": False}, fixed.way),
         ({"dynamic": True, "joins": True}, ("with variables of several types", "with one type for each variable")),
     ):
-        with contextlib.suppress(Exception):  # it is told of already, with open sizes
+        with contextlib.suppress(Exception, OverBudget):  # it is told of already, with open sizes
             entry = _entry(function, args, kwargs, **how)
             return Explanation(name, problems, entry.graph, "\n".join(report(entry)), None, way)
     return fixed
@@ -96,7 +101,8 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 def _entry(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dynamic: bool, joins: bool = False
 ) -> Entry:
-    return Entry(capture_call(function, args, kwargs, dynamic, keeps_raising=True, joins=joins), not dynamic)
+    how = {"keeps_raising": True, "joins": joins, "budget": 1.0}
+    return Entry(capture_call(function, args, kwargs, dynamic, **how), not dynamic)
 
 
 def _survey(
@@ -111,7 +117,9 @@ def _survey(
 
     stopped = None
     try:
-        capture_call(function, args, kwargs, True, keeps_raising=True, make=make)
+        capture_call(function, args, kwargs, True, keeps_raising=True, budget=1.0, make=make)
+    except OverBudget as error:
+        stopped = f"the search ended there: {error}"
     except TraceError as error:
         if not made:  # a function that is refused whole
             return [problem_at(_where.locate((_code(function), 0, None)), error.message, error.help)], None

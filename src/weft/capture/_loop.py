@@ -225,6 +225,7 @@ class Loop:
 
     def _count_step(self) -> None:
         """Note a step that is written out; too many of them, and what kept the loop from being captured is raised."""
+        self.recorder.allowance.spend()
         self.steps += 1
         if self.steps > LONGEST and self.failure is not None:
             raise self.failure

@@ -15,6 +15,7 @@ import numpy as np
 from weft import _where, pytree
 from weft.autograd import Tensor
 from weft.capture._again import Remembered
+from weft.capture._budget import Allowance
 from weft.capture._cells import Places
 from weft.capture._changes import holds_traced
 from weft.capture._chosen import Joined
@@ -86,6 +87,7 @@ class Recorder(Running, Memory, Refusals):
 
         self.root = self.region = Region()
         self.sizes = Sizes()
+        self.allowance = Allowance(None)  # how much more may be recorded
         self.branches = branches
         self.boundary = boundary
         self.keeps_raising = False  # whether calls that may raise stay where nothing reads what they give
@@ -139,6 +141,7 @@ class Recorder(Running, Memory, Refusals):
                 f"{_called(target)} inside a `try` with handlers: whether it raises is known only when the graph runs",
                 help="move it out of the try, or test for the case before: if ...:",
             )
+        self.allowance.spend()
         graph = self.region.graph
         node_args = tuple([self.arg(a) for a in args])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs

@@ -113,6 +113,7 @@ class Running(SizeNodes):
     def _deeper(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(self.active) > _DEPTH:
             self._endless(function)
+        self.allowance.spend()
         self.active.append(function)
         try:
             return function(*args, **kwargs)
@@ -216,6 +217,7 @@ class Running(SizeNodes):
             hooks = self.hooks_for(converted.sites, function.__globals__)
             hooks.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
             known = self.bound[function, collect] = converted.bind(function, hooks)
+            self.allowance.add(function)
         return known
 
     @staticmethod

@@ -21,7 +21,7 @@ import numpy as np
 from weft.errors import UnknownShape
 from weft.ops._dim_terms import HEAVIEST, Atom, Factor, Monomial, Poly, Term, combine_text, fits_a_hint
 
-REASONED = 48  # an integer of a greater weight is a leaf of its own
+REASONED = 32  # an integer of a greater weight is a leaf of its own
 _LONGEST = 64  # a product of more monomials is a Term
 
 

@@ -30,6 +30,7 @@ class Knowledge:
         self._low: dict[Factor, int] = {}
         self._high: dict[Factor, int] = {}
         self._answers: dict[Any, bool | None] = {}  # what was asked since something was learned last
+        self._replaced: dict[Factor, Any] = {}  # what stands for a leaf or Term, as found since the latest equation
 
     def term(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Term:
         """The Term of a function of sizes, the same object each time."""
@@ -236,6 +237,7 @@ class Knowledge:
         solution = one - value if value.poly[(factor,)] == 1 else one + value
         low, high = self._factor_bounds(factor)
         self._solved[factor] = solution
+        self._replaced.clear()
         self._refresh()
         for bound, relation in ((low, ">="), (high, "<=")):
             if bound is not None:
@@ -244,13 +246,16 @@ class Knowledge:
     def _refresh(self) -> None:
         """Write everything known in terms of what the latest equation left."""
         self._answers.clear()
+        self._replaced.clear()
         solved, self._solved = self._solved, {}
         facts, nonzero, zero = self._facts, self._nonzero, self._zero
         self._facts, self._nonzero, self._zero = {}, {}, {}
         self._solved = {**solved}
         again: list[Any] = []
         for factor, solution in solved.items():
-            self._solved[factor] = self.resolve(solution)
+            settled = self._solved[factor] = self.resolve(solution)
+            if settled is not solution:
+                self._replaced.clear()
             if isinstance(factor, Term):
                 remade = self._remade(factor)
                 if remade is not None:
@@ -285,7 +290,13 @@ class Knowledge:
         """What stands for a leaf or Term, None where it stands for itself."""
         if factor in self._solved:
             return self._solved[factor]
-        return self._remade(factor) if isinstance(factor, Term) else None
+        if not isinstance(factor, Term):
+            return None
+        try:
+            return self._replaced[factor]
+        except KeyError:
+            found = self._replaced[factor] = self._remade(factor)
+            return found
 
     def _remade(self, term: Term) -> Any:
         """A Term over what its operands equal, None where they stayed as they are."""

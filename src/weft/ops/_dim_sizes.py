@@ -147,6 +147,7 @@ class Sizes(Knowledge):
         *known, count = mark
         self._solved, self._facts, self._zero, self._nonzero, self._low, self._high = map(dict, known)
         self._answers.clear()
+        self._replaced.clear()
         for guard in self.guards[count:]:
             self.learn(guard.relation if guard.outcome else _OPPOSITE[guard.relation], guard.left, guard.right)
 

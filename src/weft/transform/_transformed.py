@@ -44,6 +44,7 @@ class Transformed(CompiledFunction):
     def _resolve(self) -> None:
         self._plain, self._held = self, ()
         self._defaults = self._keywords = None
+        self._takes = self._parameters()
         self._call = self._dispatcher()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -63,13 +64,18 @@ class Transformed(CompiledFunction):
             help="capture the program with weft.trace or weft.compile, or mark the function with weft.wrap",
         )
 
-    def _plainly(self, args: Any, kwargs: Any, error: Exception | None) -> Any:
-        if error is None:  # a guard does not hold of the very call that it was made for
-            raise CaptureError(
-                f"{self.__name__}: the function reads an object from outside that is another one at each read",
-                help="read it before, and give it as an argument or a variable around the function",
-            )
-        raise error
+    def _plainly(self, args: Any, kwargs: Any, given_up: Any, why: str) -> Any:
+        # A guard does not hold of the very call that it was made for.
+        raise CaptureError(
+            f"{self.__name__}: the function reads an object from outside that is another one at each read",
+            help="read it before, and give it as an argument or a variable around the function",
+        )
+
+    def _entry_for(self, values: Any, args: Any, kwargs: Any) -> Any:
+        entry, error = super()._entry_for(values, args, kwargs)
+        if error is not None:  # there is no plain call to run in its place
+            raise error
+        return entry, None
 
     def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._record(recorder, self._function, args, kwargs)

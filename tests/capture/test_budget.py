@@ -1,0 +1,253 @@
+"""What capturing may cost: what grows beyond it runs as plain Python, is told once, and is remembered."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from programs._compare import assert_same, call
+from weft.capture import _budget, _compile
+from weft.capture._budget import Trial
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def captures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every capture that is begun."""
+    found: list[Any] = []
+
+    def noted(function: Any, *args: Any, **how: Any) -> Any:
+        found.append(function)
+        return capture(function, *args, **how)
+
+    capture = _compile.capture
+    monkeypatch.setattr(_compile, "capture", noted)
+    return found
+
+
+def solve(grid: Array) -> bool:
+    for i in range(4):
+        for j in range(4):
+            if grid[i, j] == 0:
+                for value in range(1, 5):
+                    free = True
+                    for k in range(4):
+                        if grid[i, k] == value or grid[k, j] == value:
+                            free = False
+                    if free:
+                        grid[i, j] = value
+                        if solve(grid):
+                            return True
+                        grid[i, j] = 0
+                return False
+    return True
+
+
+def merge_sort(values: Array) -> Array:
+    n = len(values)
+    if n <= 1:
+        return values.copy()
+    left, right = merge_sort(values[: n // 2]), merge_sort(values[n // 2 :])
+    merged = np.empty(n)
+    i = j = 0
+    for k in range(n):
+        if j >= len(right) or (i < len(left) and left[i] <= right[j]):
+            merged[k] = left[i]
+            i += 1
+        else:
+            merged[k] = right[j]
+            j += 1
+    return merged
+
+
+class Body:
+    def __init__(self, x: Any, v: Any, m: Any) -> None:
+        self.x, self.v, self.m = x, v, m
+
+
+def fall(xs: Array, vs: Array, ms: Array) -> Any:
+    bodies = [Body(xs[i], vs[i], ms[i]) for i in range(30)]
+    for _ in range(20):
+        for body in bodies:
+            body.v = body.v - 0.1 * body.x / body.m
+            body.x = body.x + 0.1 * body.v
+            body.m = body.m * 0.999
+    return sum(body.x for body in bodies)
+
+
+def fib(n: int) -> int:
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def told(run: Callable[[], Any]) -> list[str]:
+    """The warnings of a run."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        run()
+    return [str(warning.message) for warning in found]
+
+
+BEYOND: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
+    "a recursive solver": (solve, lambda: (np.array([[1, 0, 0, 0], [0, 0, 3, 0], [0, 4, 0, 0], [0, 0, 0, 2]]),)),
+    "merge sort": (merge_sort, lambda: (np.linspace(0, 60, 64) % 7,)),
+    "objects in a loop": (fall, lambda: (np.ones(30), np.arange(30.0), np.ones(30))),
+    "recursion on a number": (fib, lambda: (16,)),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_grows_beyond_the_budget_runs_plainly(name: str, captures: list[Any]) -> None:
+    function, arguments = BEYOND[name]
+    compiled = weft.compile(function)
+
+    def calls() -> None:
+        for _ in range(5):
+            assert_same(call(compiled, arguments()), call(function, arguments()))
+
+    (warning,) = told(calls)
+    assert re.search(r"ran as plain Python: capturing has recorded .* for \d+ lines", warning)
+    assert len(captures) == 1
+    assert "5 calls ran as plain Python: capturing has recorded" in compiled.explain()
+    assert "budget=None any number" in compiled.explain()
+    assert compiled.cache_info() == (0, 0, 0)
+
+
+def test_explain_tells_of_the_budget() -> None:
+    found = weft.explain(fib, 16)
+    assert not found.captured
+    assert str(found).startswith("fib runs as plain Python: capturing has recorded 2,")
+    assert "help: weft.compile(f, budget=10)" in str(found)
+
+
+@pytest.mark.parametrize("budget", [None, 100.0])
+def test_the_budget_can_be_raised_and_lifted(budget: float | None) -> None:
+    compiled = weft.compile(budget=budget)(fib)
+    assert compiled(14) == fib(14)
+    assert compiled.cache_info().misses == 1
+
+
+@pytest.mark.parametrize("budget", [0, -1, "much"])
+def test_budgets_that_are_none(budget: Any) -> None:
+    with pytest.raises(ValueError, match="budget is a number above 0 or None"):
+        weft.compile(fib, budget=budget)
+
+
+def test_a_program_of_many_lines_may_record_as_much_for_each() -> None:
+    lines = [f"    x = x * {k % 7 + 1}.0 - x / {k + 2}.0 + {k}.0\n" for k in range(1500)]
+    space: dict[str, Any] = {}
+    source = "".join(["def long(x):\n", *lines, "    return x\n"])
+    linecache.cache["/long.py"] = (len(source), None, source.splitlines(True), "/long.py")
+    exec(compile(source, "/long.py", "exec"), space)
+    compiled = weft.compile(space["long"])
+    assert_same(call(compiled, (np.ones(2),)), call(space["long"], (np.ones(2),)))
+    assert compiled.cache_info().misses == 1
+
+
+def added(x: Array) -> Any:
+    return x + 1
+
+
+def missed(x: Array, name: str) -> Any:
+    return x + {"one": 1.0, "two": 2.0}[name]
+
+
+def test_a_refusal_is_remembered(captures: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(function: Any, *args: Any, **how: Any) -> Any:
+        captures.append(function)
+        raise RuntimeError(f"{object()!r} is in the way")
+
+    def calls() -> None:
+        for size in (3, 4, 5, 6):
+            np.testing.assert_array_equal(compiled(np.zeros(size)), np.ones(size))
+
+    monkeypatch.setattr(_compile, "capture", broken)
+    compiled = weft.compile(added)
+    assert told(calls) == [
+        "added was not captured and ran as plain Python: RuntimeError: <object object at 0x…> is in the way"
+    ]
+    assert len(captures) == 2  # with sizes open, and fixed
+    assert told(lambda: compiled(np.zeros((2, 2)))) == []  # another kind of call
+    assert len(captures) == 4
+    assert "5 calls ran as plain Python: RuntimeError: <object object at 0x…> is in the way" in compiled.explain()
+
+
+def test_an_exception_of_the_programs_own_is_no_refusal() -> None:
+    compiled = weft.compile(missed)
+    for name in ("three", "four"):
+        with pytest.raises(KeyError, match=name):
+            compiled(np.ones(2), name)
+    np.testing.assert_array_equal(compiled(np.ones(2), "one"), [2.0, 2.0])
+    np.testing.assert_array_equal(compiled(np.ones(2), "two"), [3.0, 3.0])
+    assert compiled.cache_info().misses == 2
+
+
+def test_graph_after_graph_ends() -> None:
+    compiled = weft.compile(lambda x, name: x + len(name))
+    (warning,) = told(lambda: [compiled(1.0, "a" * k) for k in range(70)])
+    assert "it was captured 64 times already, each for other arguments" in warning
+    assert [compiled(1.0, "a" * k) for k in range(60, 75)] == list(range(61, 76))
+    assert compiled.cache_info().misses == 64
+    limited = weft.compile(lambda x, name: x + len(name), budget=1 / 16)
+    assert len(told(lambda: [limited(1.0, "a" * k) for k in range(7)])) == 1
+    assert limited.cache_info().misses == 4
+
+
+class Clock:
+    """Time that passes only where a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(_budget.time, "perf_counter", lambda: self.now)
+
+    def taking(self, seconds: float, run: Callable[..., Any]) -> Callable[..., Any]:
+        def taken(*values: Any) -> Any:
+            self.now += seconds
+            return run(*values)
+
+        return taken
+
+
+SPEEDS = [(0.01, 0.001, True), (0.01, 0.008, False), (1e-5, 1e-6, False)]
+
+
+@pytest.mark.parametrize(("graph", "plain", "slow"), SPEEDS)
+def test_a_graph_that_is_slower_gives_way(
+    graph: float, plain: float, slow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three calls of the graph are timed and then one of the function, unless the graph is quick in any case."""
+    clock, found = Clock(monkeypatch), []
+    runs = clock.taking(graph, lambda *values: "graph"), clock.taking(plain, lambda values: "plain")
+    trial = Trial(runs[0], object(), lambda values: True, runs[1], lambda why, values: found.append(why))
+    results = []
+    while not found:
+        results.append(trial(1))
+    assert results == (["graph"] * 3 + ["plain"] if graph > 1e-4 else ["graph"])
+    assert len(found) == 1
+    assert ("takes 10 times as long as the plain call" in str(found[0])) is slow
+
+
+def test_a_compiled_function_that_is_slower_runs_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(x: Array) -> Any:
+        return x.sum() + 1
+
+    clock = Clock(monkeypatch)  # it stands still while the function itself runs
+    made = _compile.Entry.__init__
+
+    def dragging(entry: Any, *args: Any) -> None:
+        made(entry, *args)
+        entry.run = clock.taking(0.01, entry.run)
+
+    monkeypatch.setattr(_compile.Entry, "__init__", dragging)
+    compiled = weft.compile(program)
+    (warning,) = told(lambda: [compiled(np.ones(3)) for _ in range(6)])
+    assert warning.startswith("program runs as plain Python: the graph takes")
+    assert compiled(np.ones(3)) == 4
+    assert "4 calls ran as plain Python: the graph takes" in compiled.explain()
