@@ -218,7 +218,6 @@ class CompiledFunction:
         self._defaults = getattr(self._plain, "__defaults__", None)
         self._keywords = getattr(self._plain, "__kwdefaults__", None)
         self._by_class = bool(self._held) and not hasattr(self.__weft_original__, "__func__")
-        self._takes = self._parameters()
         self._call = self._dispatcher()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -246,7 +245,7 @@ class CompiledFunction:
 
     def _dispatcher(self) -> Any:
         """A function with the parameters of the compiled one, which tries each entry."""
-        parameters = self._takes
+        parameters = self._takes = self._parameters()
         space: dict[str, Any] = {"_weft_miss": MISS, "_weft_compiled": self, "__name__": __name__}
         shown = []
         for parameter in parameters:

@@ -44,7 +44,6 @@ class Transformed(CompiledFunction):
     def _resolve(self) -> None:
         self._plain, self._held = self, ()
         self._defaults = self._keywords = None
-        self._takes = self._parameters()
         self._call = self._dispatcher()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
