@@ -240,11 +240,11 @@ class Compiled:
         self.fallen: Any = None
         plainly = self.compiled._plainly
 
-        def watched(args: Any, kwargs: Any, error: Any) -> Any:
-            self.fallen = error
+        def watched(args: Any, kwargs: Any, given_up: Any, why: str) -> Any:
+            self.fallen = why
             with warnings.catch_warnings():
                 warnings.simplefilter("always")
-                return plainly(args, kwargs, error)
+                return plainly(args, kwargs, given_up, why)
 
         self.compiled._plainly = watched  # type: ignore[method-assign]  # watched
 
