@@ -173,9 +173,10 @@ def test_a_refusal_is_remembered(captures: list[Any], monkeypatch: pytest.Monkey
     assert told(calls) == [
         "added was not captured and ran as plain Python: RuntimeError: <object object at 0x…> is in the way"
     ]
-    assert len(captures) == 2  # with sizes open, and fixed
+    ways = len(captures)  # with sizes open, with sizes fixed, …: those of one call
+    assert ways < 4
     assert told(lambda: compiled(np.zeros((2, 2)))) == []  # another kind of call
-    assert len(captures) == 4
+    assert len(captures) == 2 * ways
     assert "5 calls ran as plain Python: RuntimeError: <object object at 0x…> is in the way" in compiled.explain()
 
 
