@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,92 @@ def test_numerical_diff_of_complex_points_along_ascent() -> None:
     (g,) = numerical_diff(lambda v: weft.real(v * weft.conj(v)), z)
     np.testing.assert_allclose(g, [2.0 + 4.0j], rtol=1e-8)
     assert gradcheck(lambda v: v * v, z)
+
+
+def bowl(x: Any) -> Any:
+    return np.sum(np.sin(x) * x**3)
+
+
+def filled(x: Any) -> Any:
+    y = np.zeros(3)
+    for i in range(3):
+        y[i] = x[0] * i + x[1] ** 2
+    return y
+
+
+@pytest.mark.parametrize("check", [gradcheck, gradgradcheck])
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (np.sin, np.array([0.3, 0.7])),
+        (np.linalg.inv, np.array([[2.0, 1.0], [0.5, 3.0]])),
+        (np.multiply, (np.array([0.3, 0.7]), 2.0)),
+        (lambda x: x * x, 3.0),
+        (lambda x, n: x**n, (np.array([0.3, 0.7]), 3)),
+        (lambda x: {"a": x * x, "b": [np.cos(x), 1.0, "text", None]}, np.array([0.3, 0.7])),
+        (lambda x: x * x, np.array(1.0 + 2.0j)),
+        (bowl, np.array([0.3, 0.7])),
+        (weft.compile(bowl), np.array([0.3, 0.7])),
+        (weft.grad(bowl), np.array([0.3, 0.7])),
+        (weft.grad(lambda x: filled(x).sum() ** 2), np.array([0.3, 0.7])),
+        (weft.value_and_grad(bowl), np.array([0.3, 0.7])),
+        (weft.grad(lambda x, y: np.sum(x * y * y * x), argnums=(0, 1)), (np.array([0.3]), np.array([0.7]))),
+    ],
+)
+def test_gradcheck_takes_numpy_functions_derivatives_and_arrays(check: Any, function: Any, inputs: Any) -> None:
+    assert check(function, inputs)
+
+
+def test_gradcheck_of_what_leaves_the_tape() -> None:
+    for function in (
+        filled,
+        lambda x: float(x.detach().sum()) * 2.0,
+        lambda x: x.detach() * 2,
+        lambda x: (x, filled(x)),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert not gradcheck(function, np.array([0.3, 0.7]), raise_exception=False)
+            for check in (gradcheck, gradgradcheck)[: 1 + (function is filled)]:
+                with pytest.raises(AutogradError, match=r"compare weft.grad\(f\)\(x\)"):
+                    check(function, np.array([0.3, 0.7]))
+    value, expected = np.array([0.3, 0.7]), numerical_diff(lambda x: filled(x).sum(), np.array([0.3, 0.7]))[0]
+    np.testing.assert_allclose(weft.grad(lambda x: filled(x).sum())(value), expected, rtol=1e-8)
+    assert gradcheck(lambda x: np.ones(2), np.array([0.3, 0.7]))
+    with pytest.raises(AutogradError, match="no floats"):
+        gradcheck(lambda x: x > 0, np.array([0.3]))
+    with pytest.raises(AutogradError, match="input 0 is float32"):
+        gradcheck(np.sin, np.ones(2, np.float32))
+    with pytest.raises(AutogradError, match="no input requires"):
+        gradcheck(np.sin, weft.tensor([1.0]))
+
+
+def test_gradcheck_shows_where_gradients_differ_most() -> None:
+    class Off(Function):
+        """x³, with a gradient that is wrong for numbers above 2."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * weft.where(x > 2, 6 * x, 3 * x * x)
+
+    with pytest.raises(AutogradError) as caught:
+        gradcheck(lambda y, x: Off.apply(x), (t(1.0), t([1.0, 3.0, 0.5], [2.5, 1.0, 9.0])))
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "gradcheck: input 1: the gradient differs from differences in 3 of 6 elements"
+    assert lines[1].split() == ["gradient", "differences", "apart"]
+    assert [line.split("]")[0].strip() for line in lines[2:5]] == ["[1, 2", "[0, 1", "[1, 0"]
+    wrong, right, apart = map(float, lines[2].split("]")[1].split())
+    assert wrong / right == pytest.approx(54 / 243, rel=1e-4) and apart == pytest.approx(right - wrong, rel=0.05)
+    with pytest.raises(AutogradError, match=r"in 50 of 50 elements(.|\n)*and 45 more"):
+        gradcheck(Off.apply, np.linspace(3, 4, 50))
+    with pytest.raises(AutogradError, match="nan"):
+        gradcheck(lambda x: weft.sqrt(x - x) * x, np.array([1.0]))
 
 
 def test_gradcheck_finds_a_wrong_rule() -> None:
