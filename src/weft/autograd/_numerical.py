@@ -135,8 +135,8 @@ def _is_float(value: Any) -> bool:
 
 _WRONG = "the derivative is wrong, or the function is not smooth there, or draws random numbers"
 _FORGOTTEN = (
-    "a part of the result was not recorded: the function took values out of its tensors, or wrote them into an array of "
-    "NumPy's; compare weft.grad(f)(x), which sees such writes, with numerical_diff(f, x)"
+    "a part of the result was not recorded: the function took values out of its tensors, or wrote them into an array "
+    "of NumPy's; compare weft.grad(f)(x), which sees such writes, with numerical_diff(f, x)"
 )
 _SHOWN = 5
 
