@@ -372,6 +372,91 @@ def test_from_dlpack_shares_memory_unless_told_to_copy() -> None:
     x[0] = 7
     assert shared[0] == 7 and copied[0] == 0
     assert weft.from_dlpack(strict.asarray([1, 2])).tolist() == [1, 2]
+    t = weft.tensor([1.0, 2.0])
+    for device in (None, "cpu", t.device):
+        for copy in (None, False, True):
+            assert np.shares_memory(weft.from_dlpack(t, device=device, copy=copy), t.numpy()) == (copy is not True)
+    with pytest.raises(BufferError, match="without a copy"):
+        weft.from_dlpack(t[::-1], copy=False)
+    with pytest.raises(TypeError, match=r"with __dlpack__, got list; use weft.asarray"):
+        weft.from_dlpack([1, 2])
+
+
+class Far:
+    """An array that has to be brought to the CPU, by whom it belongs to."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+    def __dlpack__(self, *, dl_device: Any = None, **options: Any) -> Any:
+        assert dl_device == (1, 0)
+        return np.arange(3).__dlpack__(dl_device=dl_device, **options)
+
+
+class Old:
+    """An array that knows no options, as they were added later."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        return np.arange(3).__dlpack__()
+
+
+def test_from_dlpack_asks_for_what_is_needed() -> None:
+    assert weft.from_dlpack(Far(), device="cpu").tolist() == [0, 1, 2]
+    for device in (None, "cpu"):
+        for copy in (None, True):
+            assert weft.from_dlpack(Old(), device=device, copy=copy).tolist() == [0, 1, 2]
+
+
+def test_dlpack_of_a_tensor_takes_the_parameters_of_the_standard() -> None:
+    t = weft.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    assert list(inspect.signature(t.__dlpack__).parameters) == ["stream", "max_version", "dl_device", "copy"]
+    assert t.__dlpack_device__() == (1, 0)
+
+    def taken(of: Any, **options: Any) -> Any:
+        given = types.SimpleNamespace(capsule=of.__dlpack__(**options))
+
+        class Given:
+            def __dlpack__(self, **_: Any) -> Any:
+                return given.capsule
+
+            def __dlpack_device__(self) -> Any:
+                return of.__dlpack_device__()
+
+        return np.from_dlpack(Given())
+
+    for version in (None, (0, 8), (1, 0), (1, 1), (2, 0)):
+        for device in (None, (1, 0)):
+            for copy in (None, False, True):
+                array = taken(t, stream=None, max_version=version, dl_device=device, copy=copy)
+                assert array.tolist() == [1.0, 2.0, 3.0]
+                assert np.shares_memory(array, t.numpy()) == (copy is not True)
+    for copy in (None, True):
+        array = taken(t.detach()[::-1], copy=copy)
+        assert array.tolist() == [3.0, 2.0, 1.0] and array.strides == (8,)
+    for options in ({"dl_device": (2, 0)}, {"stream": 1}):
+        with pytest.raises(BufferError, match="__dlpack__: a tensor"):
+            t.__dlpack__(**options)
+
+
+@pytest.mark.parametrize("make", [np.array, weft.tensor])
+def test_to_device(make: Any) -> None:
+    def moved(x: Any) -> Any:
+        return x.to_device("cpu") * 2 + x.to_device(x.device, stream=None)
+
+    x = make([1.0, 2.0])
+    assert x.to_device("cpu") is x
+    ways = (moved, weft.compile(moved), weft.script(moved), weft.symbolic_trace(moved), weft.trace(moved, x))
+    for run in ways:
+        assert run(x).tolist() == [3.0, 6.0] and type(run(x)) is type(x)
+    first = weft.compile(lambda x: x[0].to_device("cpu") * 2)
+    assert first(x).item() == 2.0
+    assert weft.grad(lambda x: moved(x).sum())(x).tolist() == [3.0, 3.0]
+    for run in (lambda x: x.to_device("gpu"), weft.compile(lambda x: x.to_device("gpu"))):
+        with pytest.raises(ValueError, match="gpu"):
+            run(x)
 
 
 def test_isin() -> None:

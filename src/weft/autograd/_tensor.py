@@ -74,11 +74,6 @@ class Tensor(Methods):
         return self._array.dtype  # type: ignore[no-any-return]  # as above
 
     @property
-    def device(self) -> str:
-        """Where the elements are: always "cpu"."""
-        return "cpu"
-
-    @property
     def requires_grad(self) -> Flag:
         """Whether a gradient is wanted for this value."""
         return self._requires_grad
@@ -256,15 +251,26 @@ class Tensor(Methods):
 
         return weft
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[Whole, Whole] | None = None,
+        dl_device: tuple[Any, Whole] | None = None,
+        copy: Flag | None = None,
+    ) -> Any:
         array = self._array
-        if any(stride < 0 for stride in array.strides):  # which not everyone can take: torch ends the process
-            if kwargs.get("copy") is False:
-                raise BufferError("a tensor in reverse order cannot be given away without a copy")
-            array = array.copy()
-        return array.__dlpack__(**kwargs)
+        if stream is not None:
+            raise BufferError(f"__dlpack__: a tensor on the CPU has no stream, got stream={stream!r}")
+        if dl_device is not None and tuple(dl_device) != array.__dlpack_device__():
+            raise BufferError(f"__dlpack__: a tensor is on the CPU, device (1, 0), got dl_device={dl_device!r}")
+        if copy is None and any(stride < 0 for stride in array.strides):
+            copy = True  # not everyone can take negative strides: torch ends the process
+        if copy is False and any(stride < 0 for stride in array.strides):
+            raise BufferError("a tensor in reverse order cannot be given away without a copy")
+        return array.__dlpack__(max_version=max_version, copy=copy)
 
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self) -> tuple[Whole, Whole]:
         return self._array.__dlpack_device__()
 
     # Leaving for Python

@@ -28,6 +28,7 @@ PROPERTIES.update(
         "itemsize": lambda recorder, a: a.spec.dtype.itemsize,
         "nbytes": lambda recorder, a: count_of(a.shape) * a.spec.dtype.itemsize,
         "base": lambda recorder, a: None,
+        "device": lambda recorder, a: "cpu",
     }
 )
 
@@ -52,6 +53,12 @@ def _astype(
     if not copy and dtype == a.spec.dtype:
         return in_order(recorder, a, order)
     return copied(recorder, a, dtype, order)
+
+
+@method("to_device")
+def _to_device(recorder: Recorder, a: Any, device: Any, /, *, stream: Any = None) -> Any:
+    np.empty(0).to_device(device, stream=stream)  # raises for what is not there
+    return a
 
 
 @method("reshape")

@@ -124,6 +124,11 @@ class Methods(TorchMethods):
         size = self.size
         return size if isinstance(size, SymbolicDim) else int(size)
 
+    @property
+    def device(self) -> str:
+        """Where the elements are: always "cpu"."""
+        return "cpu"
+
     # Shapes
 
     @property
@@ -218,6 +223,12 @@ class Methods(TorchMethods):
         if wanted is None and not copy:
             return self
         return TABLE["astype"](self, self.dtype if wanted is None else wanted, copy=copy)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The array itself: "cpu" is where it is, and no other device exists."""
+        if device != "cpu" or stream is not None:
+            raise ValueError(f"to_device: expected device 'cpu' and no stream, got {device!r}, stream={stream!r}")
+        return self
 
     def type_as(self, other: Any) -> Any:
         """The values in the dtype of another."""

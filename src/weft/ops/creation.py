@@ -309,11 +309,18 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: builtin
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: builtins.bool | None = None) -> Any:
-    """An array from any object that speaks DLPack, sharing its memory unless `copy`.
+    """An array from any object that speaks DLPack, sharing its memory unless `copy`; `copy=False` refuses to copy.
 
     >>> from_dlpack(np.arange(3))
     array([0, 1, 2])
     """
     _cpu("from_dlpack", device)
-    shared = np.from_dlpack(x)
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError(f"from_dlpack: expected an object with __dlpack__, got {type(x).__name__}; use weft.asarray(x)")
+    options: dict[str, Any] = {}  # only what is needed: many objects know no options
+    if copy is False:
+        options["copy"] = False
+    if device is not None and x.__dlpack_device__() != (1, 0):
+        options["device"] = device
+    shared = np.from_dlpack(x, **options)
     return np.array(shared) if copy else shared
