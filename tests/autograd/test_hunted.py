@@ -310,13 +310,13 @@ def test_leaves_shared_by_threads_are_one_leaf(monkeypatch: pytest.MonkeyPatch) 
 
     both = threading.Barrier(2, timeout=5)
 
-    class Slow(_tensor.Leaf):  # type: ignore[misc]  # for this test alone
+    class Slow(_tensor.AccumulateGrad):  # type: ignore[misc]  # for this test alone
         def __init__(self, of: Any) -> None:
             with contextlib.suppress(threading.BrokenBarrierError):
                 both.wait(0.2)
             super().__init__(of)
 
-    monkeypatch.setattr(_tensor, "Leaf", Slow)
+    monkeypatch.setattr(_tensor, "AccumulateGrad", Slow)
     x = t(1.0)
     found: list[Any] = []
     threads = [threading.Thread(target=lambda: found.append(x._source())) for _ in range(2)]

@@ -196,6 +196,71 @@ def test_grad_makes_hardly_more_calls_than_backward(leaves: int) -> None:
     assert calls(lambda: grad(total, given, retain_graph=True)) <= 1.25 * back + 20
 
 
+class Doubled(weft.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+def drawn(value: Any) -> tuple[set[str], set[tuple[str, str]], list[Any]]:
+    """A tape's nodes and edges by the names of their classes, and its leaves, read as torchviz reads them."""
+    nodes: dict[int, str] = {}
+    edges, leaves, kept = set(), [], []
+
+    def add(step: Any) -> None:
+        if id(step) in nodes:
+            return
+        kept.append(step)
+        nodes[id(step)] = type(step).__name__
+        assert step.name() == type(step).__name__
+        if hasattr(step, "variable"):
+            leaves.append(step.variable)
+        for source, slot in step.next_functions:
+            assert isinstance(slot, int)
+            if source is not None:
+                edges.add((type(source).__name__, type(step).__name__))
+                add(source)
+
+    def add_base(tensor: Any) -> None:
+        if tensor.grad_fn:
+            add(tensor.grad_fn)
+        if tensor._is_view():
+            add_base(tensor._base)
+
+    add_base(value)
+    return set(nodes.values()), edges, leaves
+
+
+def test_a_tape_can_be_drawn() -> None:
+    x, w = weft.tensor([1.0, 2.0, 3.0], requires_grad=True), weft.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    first, second = weft.split(weft.sin(x) * w + x, [1])
+    compiled = weft.compile(lambda a: np.exp(a) * a)
+    total = Doubled.apply(first).sum() + compiled(second).sum() + weft.concat([x, w]).sum()
+    nodes, edges, leaves = drawn(total)
+    assert nodes == {
+        f"{name}Backward" for name in ("Add", "Sum", "Sin", "Multiply", "Doubled", "Graph", "Split", "Concat")
+    } | {"AccumulateGrad"}
+    assert {
+        ("SinBackward", "MultiplyBackward"),
+        ("AccumulateGrad", "SinBackward"),
+        ("SplitBackward", "GraphBackward"),
+    } <= edges
+    assert len(leaves) == 2 and {id(leaf) for leaf in leaves} == {id(x), id(w)}
+    assert repr(total).endswith("grad_fn=<AddBackward>)") and drawn(x)[0] == set()
+    names, _, (leaf,) = drawn(x[1:])
+    assert leaf is x and names == {"GetitemBackward", "AccumulateGrad"} and x[1:]._base is x
+    total.backward()  # having been shown changes nothing
+    expected = np.cos([1, 2, 3]) * w.numpy() + 1
+    y = np.sin([1, 2, 3]) * w.numpy() + [1, 2, 3]
+    outer = np.append(2, np.exp(y[1:]) * (1 + y[1:]))
+    np.testing.assert_allclose(x.grad.numpy(), outer * expected + 1, rtol=1e-12)
+    np.testing.assert_allclose(w.grad.numpy(), outer * np.sin([1, 2, 3]) + 1, rtol=1e-12)
+
+
 def test_values_are_freed_and_a_second_backward_says_so() -> None:
     x = t(1.0, 2.0)
     big = weft.exp(x * np.ones((1000, 2)))

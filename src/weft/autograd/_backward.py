@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.autograd._tape import Leaf, Source
+from weft.autograd._tape import AccumulateGrad, Source
 from weft.autograd._tensor import Tensor
 from weft.autograd._walk import pull_back, run_hooks
 from weft.errors import AutogradError
@@ -38,8 +38,8 @@ def backward(
     found = pull_back(outputs, start, inputs=wanted, retain=retain, create=create_graph)
     receivers = {} if wanted is None else {tensor._source(): tensor for tensor in wanted}
     for source, g in found.items():
-        tensor = source.tensor if wanted is None and isinstance(source, Leaf) else receivers[source]
-        if isinstance(source, Leaf):
+        tensor = source.variable if wanted is None and isinstance(source, AccumulateGrad) else receivers[source]
+        if isinstance(source, AccumulateGrad):
             if not tensor._requires_grad:  # it did when it was used, and was told not to since
                 continue
             if tensor._hooks:
@@ -77,7 +77,7 @@ def grad(
         source = tensor._source()
         if source in found:
             g = found[source]
-            if isinstance(source, Leaf) and tensor._hooks:
+            if isinstance(source, AccumulateGrad) and tensor._hooks:
                 g = run_hooks(tensor._hooks, g, create_graph)
             results.append(g if isinstance(g, Tensor) else Tensor(g))
         elif materialize_grads:

@@ -15,7 +15,7 @@ from weft import pytree, random
 from weft._where import user_position
 from weft.autograd import _versions
 from weft.autograd._mode import enable_grad, recording
-from weft.autograd._tape import Leaf, Step, written_error
+from weft.autograd._tape import AccumulateGrad, Step, written_error
 from weft.autograd._tensor import Tensor
 from weft.errors import AutogradError
 
@@ -82,7 +82,7 @@ class _Region:
                 "checkpoint: the function did not compute the same when it ran again for its gradient",
                 help="it must depend on nothing but its arguments, and values that stay as they are until backward",
             )
-        self._check(leaf.tensor for step in steps for leaf in step.origins() if isinstance(leaf, Leaf))
+        self._check(leaf.variable for step in steps for leaf in step.origins() if isinstance(leaf, AccumulateGrad))
         self.steps = list(steps)
 
     def _check(self, tensors: Any) -> None:

@@ -174,7 +174,6 @@ class _FunctionStep(Step):
         self.shapes = tuple(Spec(part.shape, part.dtype) for part in results)
         self.fills = ctx._materialize
 
-    @property
     def name(self) -> str:
         """What made the value."""
         return f"{self.op.__name__}Backward"

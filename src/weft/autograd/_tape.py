@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from math import prod
 from typing import Any, Union
 
@@ -24,20 +25,26 @@ from weft.ops._spec import Spec
 
 keep_below = 4096  # bytes: arrays smaller than this cost less to keep than to describe
 
-Source = Union["Step", "Leaf", "tuple[Step, int]"]
+Source = Union["Step", "AccumulateGrad", "tuple[Step, int]"]
 """Where a value came from: the step that made it, with the number of the result unless that is the first; or a leaf."""
 
 
-class Leaf:
-    """Stands on the tape for a tensor the user made: where gradients come to rest."""
+class AccumulateGrad:
+    """Stands on the tape for a leaf, a tensor the user made: where gradients come to rest."""
 
-    __slots__ = ("__weakref__", "tensor")
+    __slots__ = ("__weakref__", "variable")
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+    next_functions = ()
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        """What it is called, as `Step.name`."""
+        return "AccumulateGrad"
 
     def __repr__(self) -> str:
-        return f"<AccumulateGrad of a tensor of shape {self.tensor.shape}>"
+        return f"<AccumulateGrad of a tensor of shape {self.variable.shape}>"
 
 
 class Step:
@@ -55,6 +62,7 @@ class Step:
     shapes: tuple[Spec, ...] | None = None  # of the results, where there are several
     hooks: dict[int, dict[int, Callable[[Any], Any]]] | None = None
     retained: dict[int, Any] | None = None
+    is_shown: bool = False  # whether its class has its name; recording takes no time for that
     fills: bool = True  # whether the gradient of a result that nothing used is zeros, rather than None
     kept_at: int | None = None  # the number of the step these values come from, where that is another
     again: tuple[Any, int] | None = None  # where dropped values can be computed anew; see _checkpoint
@@ -67,15 +75,21 @@ class Step:
             self.code, self.offset, _ = position
         self.number = next(clock)
 
-    @property
     def name(self) -> str:
         """What made the value, such as `MultiplyBackward`."""
         return "".join(part.capitalize() for part in self.op.name.split("_")) + "Backward"
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The steps the gradient flows on to, with the number of the result it belongs to."""
-        return tuple(source if type(source) is tuple else (source, 0) for source in self.origins())
+        """The steps and leaves the gradient flows on to, with the number of the result it belongs to."""
+        pairs = (source if type(source) is tuple else (source, 0) for source in self.origins())
+        return tuple((source.shown() if isinstance(source, Step) else source, slot) for source, slot in pairs)
+
+    def shown(self) -> Step:
+        """The step, of a class that is named as it is: those who draw a tape read the names of classes."""
+        if not self.is_shown:
+            self.__class__ = _class_named(type(self), self.name())  # type: ignore[arg-type]  # classes are hashable
+        return self
 
     def origins(self) -> Iterator[Any]:
         """Every Source there is among the sources."""
@@ -106,7 +120,7 @@ class Step:
         return None if self.location is None else str(self.location)
 
     def __repr__(self) -> str:
-        return f"<{self.name} #{self.number}>"
+        return f"<{self.name()} #{self.number}>"
 
     def gradients(self, g: Any, as_tensors: bool) -> list[tuple[Source, Any]]:
         """The gradient of each argument that wants one, from that of the result; None where the op is flat."""
@@ -195,6 +209,11 @@ class Step:
         if isinstance(self.result, tuple):
             return tuple(None if part is None else from_step(part, self, i) for i, part in enumerate(self.result))
         return None if self.result is None else from_step(self.result, self, 0)
+
+
+@cache
+def _class_named(kind: type[Step], name: str) -> Any:
+    return type(name, (kind,), {"is_shown": True, "__module__": kind.__module__})
 
 
 def record(op: Op, arguments: Sequence[Any], result: Any, position: Any) -> Step | None:

@@ -25,7 +25,7 @@ from weft._where import user_position, warn_user
 from weft.autograd import _versions
 from weft.autograd._leaving import as_array, as_number
 from weft.autograd._mode import enable_grad, recording
-from weft.autograd._tape import Leaf, Source, Step, record
+from weft.autograd._tape import AccumulateGrad, Source, Step, record
 from weft.errors import AutogradError
 from weft.ops._methods import Methods
 from weft.ops._op import TABLE, Op
@@ -49,7 +49,7 @@ class Tensor(Methods):
     _requires_grad: Flag = False
     _step: Step | None = None  # what made it; None for a leaf
     _slot: Whole = 0  # which of the step's results it is
-    _leaf: weakref.ref[Leaf] | None = None
+    _leaf: weakref.ref[AccumulateGrad] | None = None
     _hooks: dict[Whole, Callable[[Tensor], Any]] | None = None
     _rewritten: Whole = 0  # the number of the last recorded write to this memory's owner; see _view
     grad: Tensor | None = None
@@ -142,8 +142,8 @@ class Tensor(Methods):
 
     @property
     def grad_fn(self) -> Step | None:
-        """The recorded call that made the tensor; None for a leaf."""
-        return self._step
+        """The recorded call that made the tensor; None for a leaf. `next_functions` lead on from it."""
+        return None if self._step is None else self._step.shown()
 
     def backward(
         self,
@@ -200,7 +200,7 @@ class Tensor(Methods):
                 if leaf is None:
                     # The tape holds the leaf and the leaf the tensor; a strong link back would be a cycle for the
                     # collector.
-                    leaf = Leaf(self)
+                    leaf = AccumulateGrad(self)
                     self._leaf = weakref.ref(leaf)
         return leaf
 
@@ -344,6 +344,14 @@ class Tensor(Methods):
         copied.__dict__.update(deepcopy(self._extra(), memo))
         return copied
 
+    def _is_view(self) -> Flag:
+        """Whether the tensor is a view of `_base`, in torch's words."""
+        return self._base is not None
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None
+
     def _kind(self) -> type[Tensor]:
         """The class of a copy, which has memory of its own."""
         return type(self)
@@ -359,7 +367,7 @@ class Tensor(Methods):
         said = self.dtype not in (_UNSAID if self._array.size else [np.float64])
         dtype = f", dtype={self.dtype}" if said else ""
         size = "" if self._array.size or self._array.ndim == 1 else f", size={self.shape}"
-        made = f", grad_fn=<{self._step.name}>" if self._step is not None else ", requires_grad=True"
+        made = f", grad_fn=<{self._step.name()}>" if self._step is not None else ", requires_grad=True"
         return f"tensor({text}{size}{dtype}{made if self._requires_grad else ''})"
 
     def __format__(self, spec: str) -> str:

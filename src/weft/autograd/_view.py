@@ -71,6 +71,10 @@ class View(Tensor):
         self._own_slot = slot
 
     @property
+    def _base(self) -> Tensor:
+        return self._root
+
+    @property
     def data(self) -> Tensor:
         """The values alone, sharing memory; assigning replaces them, and the tensor is a view no longer."""
         return Tensor(self._array)

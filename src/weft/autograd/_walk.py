@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 
 from weft.autograd._mode import anomaly, recording
-from weft.autograd._tape import Leaf, Source, Step
+from weft.autograd._tape import AccumulateGrad, Source, Step
 from weft.autograd._tensor import Tensor
 from weft.errors import AutogradError
 from weft.ops._spec import Spec
@@ -65,7 +65,7 @@ class _Walk:
 
     def give(self, source: Source, g: Any, fresh: bool) -> None:
         """Add to the gradient of a value; `fresh` says that nobody else holds the array."""
-        if isinstance(source, Leaf):
+        if isinstance(source, AccumulateGrad):
             if source in self.arrived:
                 self.arrived[source] = self.arrived[source] + g
             else:  # a leaf's gradient may be changed in place: its memory must be its own
@@ -96,7 +96,7 @@ class _Walk:
         Computed values among the `wanted` have theirs noted on the way.
         """
         create, waiting = self.create, self.waiting
-        ends = {_step_of(source)[0] for source in wanted if not isinstance(source, Leaf)}
+        ends = {_step_of(source)[0] for source in wanted if not isinstance(source, AccumulateGrad)}
         step: Step | None = None
         target: Any
         while waiting or step is not None:
@@ -146,7 +146,7 @@ class _Walk:
             here = reached.pop()
             if here not in self.flat:
                 self.flat[here] = None
-                if not isinstance(here, Leaf):
+                if not isinstance(here, AccumulateGrad):
                     reached += _step_of(here)[0].origins()
 
     def fill(self, inputs: Sequence[Tensor] | None) -> None:
@@ -154,7 +154,7 @@ class _Walk:
         if not self.flat:
             return
         if inputs is None:
-            inputs = [here.tensor for here in self.flat if isinstance(here, Leaf)]
+            inputs = [here.variable for here in self.flat if isinstance(here, AccumulateGrad)]
         for tensor in inputs:
             here = tensor._source()
             if here in self.flat and here not in self.arrived:
@@ -222,7 +222,7 @@ def _needed(outputs: Sequence[Tensor], wanted: set[Source]) -> set[Step] | None:
             waiting += source
         elif source is None or source in reached:
             continue
-        elif kind is Leaf:
+        elif isinstance(source, AccumulateGrad):
             every = every and source in wanted
         elif source.number < oldest:
             every = False

@@ -300,7 +300,6 @@ class GraphStep(Step):
         super().__init__(run, (inputs, kept), sources, position)
         self.shapes = tuple(Spec(np.shape(value), np.result_type(value)) for value in results)
 
-    @property
     def name(self) -> str:
         """What made the value."""
         return "GraphBackward"
