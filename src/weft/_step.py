@@ -6,7 +6,6 @@ All of them are effects to a graph: they stay, in the order in which the program
 from __future__ import annotations
 
 import itertools
-import types
 from typing import Any
 
 import numpy as np
@@ -80,27 +79,6 @@ class Numbers(dict[str, Any]):
 def set_mode(holder: Holder, mode: bool) -> None:
     """`module.train(mode)`."""
     holder.value.train(mode)
-
-
-@has_side_effect
-def number_of(holder: Holder, name: str) -> Any:
-    """A number that an object, a cell or the dict of a module holds."""
-    owner = holder.value
-    if isinstance(owner, types.CellType):
-        return owner.cell_contents
-    return owner[name] if isinstance(owner, dict) else getattr(owner, name)
-
-
-@has_side_effect
-def set_number(holder: Holder, name: str, value: Any) -> None:
-    """Let an object, a cell or the dict of a module hold another number."""
-    owner = holder.value
-    if isinstance(owner, types.CellType):
-        owner.cell_contents = value
-    elif isinstance(owner, dict):
-        owner[name] = value
-    else:
-        setattr(owner, name, value)
 
 
 # Optimisers

@@ -33,6 +33,7 @@ INCREASED = eval("lambda x: x + 1")
     "an assignment to the global LAST: it would happen once, when the program is captured",
     at="LAST",
     help="return the value, or write into an array: a[...] = value",
+    front_end="trace",
 )
 def keeps_what_it_got(x):
     global LAST
@@ -47,6 +48,7 @@ def keeps_what_it_got(x):
     "captured",
     at='settings["last"]',
     help="return the new value, or write into an array",
+    front_end="trace",
 )
 def remembers(x):
     settings = SETTINGS
@@ -61,6 +63,7 @@ def remembers(x):
     "captured",
     at="METER.total",
     help="return the new value, or write into an array",
+    front_end="trace",
 )
 def adds_up(x):
     METER.total = METER.total + x
@@ -75,6 +78,7 @@ def adds_up(x):
     LOG,
     at="log.append(x.max())",
     help="return the new value, or write into an array",
+    front_end="trace",
 )
 def appends_to_argument(x, log):
     log.append(x.max())

@@ -270,7 +270,7 @@ def refusal(kind: str, use: str, place: str, way: str) -> str | None:
     if way == "script" and place == "given":
         return None
     if place == "given":
-        return "changes a "
+        return "changes a " if way == "trace" else None
     native = ("deque", "UserList", "derived from list")
     return "made outside a branch or loop is changed inside it" if use != "changed" and kind in native else None
 

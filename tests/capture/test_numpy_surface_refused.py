@@ -28,7 +28,6 @@ REFUSED = {
     "str(uuid.uuid4()) + str(k)": "uuid.uuid4()",
     "os.environ.get('HOME', '') + str(k)": "os.environ.get()",
     "print(k, file=io.StringIO())": "print(..., file=...) into a StringIO",
-    "l.append(k)": ".append() changes a list that the program did not make itself",
     # Views by functions without a rule may be read, not written.
     "v = np.require(x)\nv[0] = 8": "shares memory with what np.require gave",
     "v = np.trim_zeros(x)\nx[0] = 8\nreturn v": "shares memory with what np.trim_zeros gave",

@@ -193,8 +193,8 @@ def test_additions_to_what_is_given() -> None:
         items += [1.0]
         return x
 
-    for items in (deque([1.0]), UserList([1.0]), bytearray(b"a")):
-        before = repr(items)
-        with pytest.raises(CaptureError, match="changes a "):
-            weft.compile(longer)(items, X)
-        assert repr(items) == before
+    for items in (deque([1.0]), UserList([1.0])):
+        compiled = weft.compile(longer)
+        compiled(items, X)
+        compiled(items, X)
+        assert list(items) == [1.0, 1.0, 1.0]

@@ -240,25 +240,26 @@ def test_generators_go_on_from_where_they_are(make: Any, tmp_path: Path) -> None
     same(back(loaded, tmp_path)(np.ones(2)), draw(np.ones(2)))
 
 
-def test_counters_are_state_that_all_graphs_share(tmp_path: Path) -> None:
+def test_objects_that_change_are_in_no_file(tmp_path: Path) -> None:
     class Counter:
         def __init__(self) -> None:
-            self.steps, self.rate = 0, 0.5
+            self.steps = 0
 
-    counter = Counter()
+    counter, seen = Counter(), []
 
-    @weft.compile
-    def count(x):
+    def counts(x):
         counter.steps += 1
-        counter.rate = counter.rate * 2
-        return x * counter.steps + counter.rate
+        return x * counter.steps
 
-    for x in (np.ones(2), np.ones((2, 2)), np.ones(2)):
-        count(x)
-    loaded = back(count, tmp_path)
-    for x in (np.ones((3, 2)), np.ones(2), np.ones((2, 2))):
-        same(loaded(x), count(x))
-    assert list(loaded.state.values()) == [{"steps": 6, "rate": 32.0}] and (counter.steps, counter.rate) == (6, 32.0)
+    def notes(x):
+        seen.append(x.sum())
+        return x
+
+    for program, said in ((counts, "it changes .steps of a Counter"), (notes, "it changes seen")):
+        compiled = weft.compile(program)
+        compiled(np.ones(2))
+        with pytest.raises(FileError, match=said):
+            compiled.save(tmp_path / "f.weft")
 
 
 def test_random_numbers_are_those_of_the_process(tmp_path: Path) -> None:

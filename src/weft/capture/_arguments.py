@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import inspect
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ class Arguments:
     trees: list[Any] = field(default_factory=list)
     leaves: list[Leaf] = field(default_factory=list)
     kinds: list[Any] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)  # what the converted function is given for each parameter
 
     def call(self) -> tuple[list[Any], dict[str, Any]]:
         """The arguments to run the converted function with."""
@@ -59,6 +61,7 @@ class Arguments:
         kwargs: dict[str, Any] = {}
         for name, tree, kind in zip(self.names, self.trees, self.kinds, strict=True):
             value = tree.unflatten([next(remaining).traced for _ in range(tree.leaf_count)])
+            self.values.append(value)
             if kind is inspect.Parameter.VAR_POSITIONAL:
                 args.extend(value)
             elif kind is inspect.Parameter.VAR_KEYWORD:
@@ -165,6 +168,8 @@ def placeholders(
     given: set[str],
     held: int | None = None,
     shares: bool = True,
+    changing: Container[str] = (),
+    objects: bool = False,
     whole: bool = False,
 ) -> Arguments:
     """Make the inputs of the graph. `numbers` are the types of Python's numbers that are inputs; others are fixed.
@@ -172,7 +177,8 @@ def placeholders(
     Where the graph is called as the function is, inputs keep their defaults, and `held` says how many parameters are
     bound to the function: they are fixed whole, whatever they hold. `shares` says whether an array that is given twice
     is one array in later calls, too. With `whole` a large container of plain data is one input, of which nothing is
-    known.
+    known, and so are parameters that are `changing`: the program changes them. With `objects` those of other classes
+    are what they are.
     """
     made = Arguments()
     starred = [name for name, parameter in bound.signature.parameters.items() if parameter.kind in _STARS]
@@ -180,8 +186,9 @@ def placeholders(
     shared: dict[int, Any] = {}
     for position, (name, value) in enumerate(bound.arguments.items()):
         fixed = held is not None and position < held
-        one_leaf = fixed or any(value is each for each in large)
-        leaves, tree = ([value], LEAF) if one_leaf else pytree.flatten(value, is_leaf=_is_leaf)
+        as_one = fixed or name in changing or any(value is each for each in large)
+        is_leaf = _is_whole if objects else _is_leaf
+        leaves, tree = ([value], LEAF) if as_one else pytree.flatten(value, is_leaf=is_leaf)
         made.names.append(name)
         made.trees.append(tree)
         made.kinds.append(bound.signature.parameters[name].kind)
@@ -190,11 +197,11 @@ def placeholders(
             one = Leaf(name, leaf)
             if shares and isinstance(leaf, (np.ndarray, Tensor)) and id(leaf) in shared:
                 one.traced = shared[id(leaf)]
-            if any(leaf is each for each in large) and tree == LEAF:
+            if name in changing or (any(leaf is each for each in large) and tree == LEAF):
                 one.node = _placeholder(recorder, label)
                 one.traced = Opaque(recorder, one.node)
             elif not fixed and (name in given or isinstance(leaf, (np.ndarray, Tensor))):
-                _input(recorder, one, label, dynamic=dynamic, numbers=numbers)
+                input_of(recorder, one, label, dynamic=dynamic, numbers=numbers)
                 if held is not None:
                     _default(one, tree, bound.signature.parameters[name].default)
             if one.node is None:
@@ -264,12 +271,20 @@ def _is_leaf(value: Any) -> bool:
     return isinstance(value, (np.ndarray, Tensor, Spec, Module))
 
 
-def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: tuple[type, ...]) -> None:
+def _is_whole(value: Any) -> bool:
+    """Whether a value is an object of a class of the program's own, and no container of Python's."""
+    return _is_leaf(value) or dataclasses.is_dataclass(value) or pytree.is_registered(type(value))
+
+
+def input_of(
+    recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers: tuple[type, ...], make: Any = None
+) -> None:
+    """Make a leaf an input of the graph, where it is of a kind that may be one; `make` makes its placeholder."""
     from weft.capture._layouts import layout_of
 
-    value = leaf.value
+    value, place = leaf.value, make or functools.partial(_placeholder, recorder)
     if isinstance(value, (np.ndarray, Tensor, Spec)):
-        leaf.node = _placeholder(recorder, label)
+        leaf.node = place(label)
         if not isinstance(value, Spec) and not is_traceable(value):
             leaf.traced = Opaque(recorder, leaf.node)
             return
@@ -279,11 +294,11 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
         recorder.root.make(buffer, leaf.node)
         leaf.traced = recorder.array_class(isinstance(value, Tensor))(recorder, buffer, (), spec)
     elif isinstance(value, np.generic) and value.dtype.kind in "biufc":
-        leaf.node = _placeholder(recorder, label)
+        leaf.node = place(label)
         leaf.node.meta["type"] = Spec((), value.dtype)
         leaf.traced = Scalar(recorder, value.dtype, leaf.node)
     elif type(value) in numbers:
-        leaf.node = _placeholder(recorder, label)
+        leaf.node = place(label)
         leaf.node.meta["type"] = type(value)
         hint = value if dynamic and (type(value) is not int or fits_a_hint(value)) else None
         leaf.traced = Scalar(recorder, type(value), leaf.node, hint=hint)
@@ -291,7 +306,7 @@ def _input(recorder: Recorder, leaf: Leaf, label: str, *, dynamic: bool, numbers
         if type(value) is int:
             leaf.traced.dim = recorder.sizes.value(label, hint, ("node", leaf.node))
     elif isinstance(value, (np.random.Generator, np.random.RandomState)):
-        leaf.node = _placeholder(recorder, label)
+        leaf.node = place(label)
         leaf.traced = Opaque(recorder, leaf.node, copy.deepcopy(value))
 
 

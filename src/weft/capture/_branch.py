@@ -118,6 +118,8 @@ class Branch:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         region = self.regions[-1]
+        if kind is None:
+            self.recorder.state.flush()
         self.recorder.leave(region)
         if kind is not None and issubclass(kind, Restart):
             self.again = True
@@ -140,6 +142,7 @@ class Branch:
         note_orders(self.recorder, dicts, *self.orders)
         joined = self._join()
         self.watched.write(joined[len(values) :])
+        self.watched.settle()
         return joined[: len(values)]
 
     def _join(self) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._missing import question
+from weft.capture._object_calls import object_call
 from weft.capture._opaque import Opaque
 from weft.capture._ordering import ordered
 from weft.capture._plain import UPDATES
@@ -36,6 +37,8 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
         function, args = function.__get__(args[0]), args[1:]  # `list.append(items, x)`
     owner: Any = getattr(function, "__self__", None)
     answer = question(recorder, function, owner, args)
+    if answer is None:
+        answer = object_call(recorder, function, owner, args, kwargs)
     if answer is not None:
         return answer[0]
     recorder.reads.made((*args, *kwargs.values()))

@@ -27,6 +27,8 @@ from weft.errors import CaptureError
 from weft.graph import Graph, Node
 from weft.ops._dim import Dim
 
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 
 @dataclass
 class Captured:
@@ -93,8 +95,8 @@ def _capture(
     keeps_raising: bool = False,
     whole: bool = False,
     joins: bool = False,
-    counted: Any = None,
     budget: float | None = None,
+    known: Any = None,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
@@ -102,7 +104,8 @@ def _capture(
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
     With `joins` branches and loops may leave a variable with values of different types. With `whole` a large container
     of plain data is one input. With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the
-    recorder. `counted` are the numbers outside that the program changes, as far as an attempt before has found out.
+    recorder. `known` is the state outside that the program changes, as far as attempts before have found out; None where
+    it may change none.
     """
     wrap_later_names()
     plain, held = original_function(function)
@@ -112,7 +115,7 @@ def _capture(
     recorder = make(branches=branches, boundary=sys._getframe())
     recorder.keeps_raising, recorder.joins = keeps_raising, joins
     recorder.allowance = Allowance(budget)
-    recorder.training.counted = counted or {}
+    recorder.state.known = known
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):
@@ -123,11 +126,17 @@ def _capture(
     kinds = (float, complex, *((int,) if integers else ())) if numbers else ()
     bound_count = len(held) if given_only else None
     how: dict[str, Any] = {"held": bound_count, "shares": shares, "whole": whole}
+    if known is not None:
+        parameters = bound.signature.parameters
+        changing = known.changing(plain, {k: v for k, v in bound.arguments.items() if parameters[k].kind not in _MANY})
+        how.update(changing=changing, objects=known.whole)
     made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, **how)
     recorder.training.inputs = {leaf.node: leaf.value for leaf in made.leaves if leaf.node is not None}
     call_args, call_kwargs = made.call()
-    for value in (*call_args, *call_kwargs.values()):
-        recorder.reads.from_outside(value)
+    if known is not None and not known.whole:
+        recorder.state.begin(made.values)
+    for name, value, kind in zip(made.names, made.values, made.kinds, strict=True):
+        recorder.reads.from_outside(value, (plain, name) if kind not in _MANY else None)
     token = current_recorder.set(recorder)
     try:
         result = recorder.run(plain, tuple(call_args), call_kwargs)
@@ -138,6 +147,7 @@ def _capture(
         recorder.root.graph.output(recorder.root.failed)
     finally:
         current_recorder.reset(token)
+        recorder.state.undo()
     graph = recorder.root.graph
     graph.signature = made.inputs(bound_count or 0)
     decided = _decided(recorder)
@@ -161,15 +171,20 @@ def _decided(recorder: Recorder) -> set[Node]:
     return {*recorder.value_guards, *(source[1] for source in sources if source is not None and source[0] == "node")}
 
 
+def _is_one(recorder: Recorder, value: Any) -> bool:
+    """Whether a part of a result is not taken apart."""
+    return recorder.lists.get(value) is not None or has_missing(value) or recorder.state.is_whole(value)
+
+
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
     settle_keys(recorder, result)
     if recorder.unordered:
         check_order(recorder, result)
-    leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))
+    leaves, tree = pytree.flatten(result, is_leaf=lambda value: _is_one(recorder, value))
     recorder.training.finish(leaves)
     recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
-    nodes = [recorder.arg(leaf) for leaf in leaves]
+    nodes = [recorder.state.result(leaf) for leaf in leaves]
     recorder.result = (leaves, nodes, tree)
     values = recorder.in_structure(tree, nodes)
     writes: list[tuple[Node, Node]] = []

@@ -11,6 +11,7 @@ from contextlib import suppress
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
+from weft._objects import delete_state, set_state
 from weft.capture._region import Region
 from weft.capture._values import Undefined
 
@@ -76,9 +77,9 @@ class Place:
                 self.holder[self.key] = value
         elif type(value) is Undefined or (self.inherited and value is self.original):
             with suppress(AttributeError):  # it has none of its own
-                delattr(self.holder, self.key)
+                delete_state(self.holder, self.key)
         else:
-            setattr(self.holder, self.key, value)
+            set_state(self.holder, self.key, value)
 
 
 class Places:
@@ -159,7 +160,7 @@ class Watched:
 
     def __init__(self, recorder: Recorder, own: frozenset[int] = frozenset()) -> None:
         """`own` are the ids of variables that the branch or loop looks after itself."""
-        self.places, self.region, self.cells = recorder.places, recorder.region, own
+        self.places, self.region, self.cells, self.state = recorder.places, recorder.region, own, recorder.state
         known = recorder.places.all()
         self.count = len(known)
         self.own = [place for place in known if self._matters(place)]
@@ -197,6 +198,12 @@ class Watched:
 
     def read(self) -> tuple[Any, ...]:
         return tuple(place.get() for place in self.own)
+
+    def settle(self) -> None:
+        """After the branch or the loop: arrays in objects from outside are the caller's from now on."""
+        for place in self.own:
+            is_cell = isinstance(place.holder, CellType)
+            self.state.settle(place.holder, place.label if is_cell else place.key)
 
     def write(self, values: tuple[Any, ...]) -> None:
         for place, value in zip(self.own, values, strict=True):

@@ -186,6 +186,7 @@ class Condition:
     now: Expr | None = None
     told: tuple[str, ...] = ()
     reached: int = 0  # where it has failed, how many steps came before it
+    learns: Any = None  # the place outside that it is about, as `weft.capture._state_places.Known` has it
 
     def failed(self, now: Any) -> str:
         """What a call is like that does not meet it."""

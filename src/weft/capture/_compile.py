@@ -41,7 +41,7 @@ from weft.capture._listed import may_differ, repeatable
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._proxy import Proxy
-from weft.capture._step_counters import Counted
+from weft.capture._state_places import Known, Learned
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
 from weft.errors import CaptureError, GraphError, TraceError, WeftError
@@ -131,7 +131,8 @@ class Entry(Guarded):
         steps = captured.recorder.training.used
         arrays = not captured.recorder.tensors or (steps and on_arrays(captured))
         self.step = bool(steps)
-        taped = self._taped() if captured.recorder.tensors and not steps else None
+        plain = steps or captured.recorder.state.used
+        taped = self._taped() if captured.recorder.tensors and not plain else None
         if captured.recorder.tensors and not steps and taped is None:
             of_traced_classes(captured)
         ruled = captured.recorder.custom and not (arrays or steps)  # on the tape, rules are what is differentiated
@@ -172,16 +173,17 @@ class Entry(Guarded):
         return import_module("weft.transform._taped").taped(self.captured)
 
 
-def capture_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool, **how: Any) -> Captured:
-    """Capture a call; where the program turns out to change numbers outside, once more."""
-    counted: dict[tuple[int, str], Any] = {}
-    how.update(branches=True, dynamic=dynamic, numbers=dynamic, counted=counted)
+def capture_call(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic: bool, known: Known | None = None, **how: Any
+) -> Captured:
+    """Capture a call; where the program turns out to change something outside, once more."""
+    known = known or Known()
+    how.update(branches=True, dynamic=dynamic, numbers=dynamic, known=known)
     while True:
         try:
             return capture(function, args, kwargs, **how)
-        except Counted as found:
-            owner, name = found.place
-            counted[id(owner), name] = found.place
+        except Learned as found:
+            known.learn(found)
 
 
 class CompiledFunction:
@@ -206,6 +208,7 @@ class CompiledFunction:
         self._reasons: list[str] = []
         self._ran_plainly: Counter[str] = Counter()
         self._given_up: dict[Any, GivenUp] = {}  # kind of call → why it runs plainly
+        self._known = Known()
         self._lock = threading.RLock()
         self._resolve()
 
@@ -315,6 +318,8 @@ class CompiledFunction:
             if condition is None:  # another thread captured it meanwhile
                 return entry, None
             failing.append(condition)
+            if condition.learns is not None:
+                self._known.differs(*condition.learns)
         if any(condition.plain for condition in failing):
             return None, None
         beyond = too_many(len(self._entries), self._budget)
@@ -375,7 +380,7 @@ class CompiledFunction:
         for dynamic, whole, joins in ways:
             how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._budget}
             try:
-                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, **how)
+                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, self._known, **how)
                 entry = Entry(captured, not dynamic)
                 entry.run = self._guarded(entry)
                 if self._budget is not None and not captured.recorder.training.used:

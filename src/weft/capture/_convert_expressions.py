@@ -145,7 +145,7 @@ class Expressions:
         if isinstance(target, ast.Name) and self.scope.owner(self.mangled(target.id)) is None:
             if target.id == "super" and not node.args and not node.keywords:
                 return self._super(node)
-            if target.id in NATIVE_CALLS:
+            if target.id in NATIVE_CALLS and not (target.id == "vars" and node.args):
                 node.args = [self.expr(each) for each in node.args]
                 for keyword in node.keywords:
                     keyword.value = self.expr(keyword.value)

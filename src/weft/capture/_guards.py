@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from weft.capture._checks import (
 from weft.capture._opaque import Opaque, is_traceable
 from weft.capture._parts import tree_fits
 from weft.capture._reads import snapshot, snapshot_value
+from weft.capture._state_places import MISSING, own_value, share_parts
 from weft.capture._step_guards import apart, grad_fits, grads_fit, leaves_fit, optimizer_fits, step_guards
 from weft.graph import Node
 from weft.ops._dim import Dim
@@ -54,10 +55,12 @@ class Guards:
         self._variables = 0
         self._computed: dict[Node, Expr] = {}  # number that guards need → the variable that holds it
         self._arguments()
+        self._state()
         self._sizes()
         self._values()
         self._reads()
         self._sharing()
+        self._parts()
         step_guards(self, captured.recorder.training)
         self.checks = Checks(self.steps, len(captured.arguments.names), tuple(self.names.values()))
 
@@ -80,6 +83,40 @@ class Guards:
         for number, (name, tree) in enumerate(zip(made.names, made.trees, strict=True)):
             self._tree(argument(number), name, tree, remaining)
 
+    def _state(self) -> None:
+        """What objects hold is read, and guarded as arguments are."""
+        state, first = self.captured.recorder.state, len(self.steps)
+        for owner, node in state.placeholders():
+            self.names[node], self.labels[node] = held(owner), f"a {type(owner).__name__}"
+        for one in state.inputs.values():
+            begin = len(self.steps)
+            (value,) = self.variables(_place(one.owner, one.name))
+            self._tree(value, one.label, one.tree, iter(one.leaves))
+            self._learns(begin, one.key, one.owner)
+        if state.used:  # in the order in which the graph takes them
+            places = {node: place for place, node in enumerate(self.captured.graph.nodes)}
+            self.names = dict(sorted(self.names.items(), key=lambda pair: places[pair[0]]))
+        for found, array, traced in state.same:
+            one_array = held(array) if found is None else _place(found.owner, found.name)
+            node = traced.buffer.target
+            other = self.names[node] if node in self.names else held(self._constant(traced))
+            label = "an array from outside" if found is None else found.label
+            self.require(same(one_array, other), f"{label} is the same array as {node.name}")
+        for k in range(first, len(self.steps)):
+            step = self.steps[k]
+            self.steps[k] = replace(step, outside=True) if isinstance(step, Condition) else step
+
+    def _constant(self, traced: Any) -> Any:
+        """The array outside that a traced one stands for."""
+        return next(value for value, known in self.captured.recorder.constants.values() if known is traced)
+
+    def _learns(self, first: int, key: Any, kept: Any) -> None:
+        """Let the guards since so many tell, where one does not hold, which place it is about."""
+        for k in range(first, len(self.steps)):
+            step = self.steps[k]
+            if isinstance(step, Condition):
+                self.steps[k] = replace(step, learns=(key, kept))
+
     def _tree(self, given: Expr, label: str, tree: Tree, leaves: Any) -> None:
         """Guards on the structure of an argument and on its leaves."""
         if tree.kind is None:
@@ -95,7 +132,9 @@ class Guards:
             if below:
                 children = self.variables(form("values", given) if is_dict else given, len(below))
         else:
-            (flat,) = self.variables(call(flatten, given, tree))
+            known = self.captured.recorder.state.known
+            flat_of = flatten_but_objects if known is not None and known.whole else flatten
+            (flat,) = self.variables(call(flat_of, given, tree))
             self.require(form("is not", flat, None), says, told=told, basic=True)
             children = [part(flat, k) for k in range(tree.leaf_count)]
             below = (LEAF,) * tree.leaf_count
@@ -213,18 +252,19 @@ class Guards:
         for space, name, was in reads.names.values():
             if was[0] == "same" and isinstance(was[1], types.ModuleType):
                 continue
-            is_cell = isinstance(space, types.CellType)
-            found = form("cell", space) if is_cell else form("get", space, name)
+            found = form("cell", space) if isinstance(space, types.CellType) else form("get", space, name)
             self._unchanged(found, was, name, snapshot_value(was), outside=True)
         for owner, name, was in reads.attributes.values():
             called = isinstance(owner, (type, types.FunctionType))
             label = f".{name} of {owner.__name__ if called else f'a {type(owner).__name__}'}"
             is_code = isinstance(owner, types.FunctionType) and name == "__code__"
-            found = form("code", owner) if is_code else form("attribute", owner, name)
+            found, first = form("code", owner) if is_code else _place(owner, name), len(self.steps)
             if was[0] == "method":
                 found, was = form("attribute", found, "__func__"), ("same", was[1])
             # That functions and classes are the program's own ones goes without saying.
             self._unchanged(found, was, label, snapshot_value(was), basic=called, outside=True)
+            if not called:
+                self._learns(first, (type(owner), name), owner)
         if reads.modules.known:
             told = ("a module has other parts, hooks or another forward",)
             says = "modules have the same parts and hooks"
@@ -233,7 +273,18 @@ class Guards:
     def _unchanged(self, given: Expr, was: Any, label: str, value: Any, **known: Any) -> None:
         """A value is as its snapshot says; told without a call where that is as good."""
         words, now, shown = f"{label} is ", form("repr", given), short(value)
-        if was[0] == "same":
+        if was[0] == "not its own":
+            owner, name = (part.parts[0] for part in given.parts)  # to read it would compute it
+            told = (f"there is {label} now",)
+            own = call(own_value, owner, name)
+            self.require(same(own, held(MISSING)), f"there is no {label} yet", told=told, **known)
+        elif was[0] == "missing":
+            told = (f"there is {label} now",)
+            self.require(same(given, held(MISS)), f"there is no {label}", told=told, **known)
+        elif was[0] == "present":
+            told = (f"there is no {label}",)
+            self.require(form("is not", given, held(MISS)), f"there is {label}", told=told, **known)
+        elif was[0] == "same":
             says, told = f"{label} is the same object", (f"{label} is another object",)
             self.require(same(given, held(was[1])), says, told=told, **known)
         elif was[0] == "data" and was[1] in (bool, type(None)):
@@ -245,6 +296,21 @@ class Guards:
             self._compare(test, words, form("repr", found), shown, **known)
         else:
             self._compare(form("unchanged", given, held(was)), words, now, shown, **known)
+
+    def _parts(self) -> None:
+        """Containers that change share nothing with those that the graph takes as they were."""
+        recorder = self.captured.recorder
+        inputs = [_place(one.owner, one.name) for one in recorder.state.inputs.values() if _changes(one)]
+        given = self.captured.arguments
+        opaque = {leaf.parameter for leaf in given.leaves if isinstance(leaf.traced, Opaque)}
+        inputs += [argument(number) for number, name in enumerate(given.names) if name in opaque]
+        reads = recorder.reads
+        spaces = [(space, name, was) for space, name, was in reads.names.values() if was[0] in _HOLDING]
+        others = [form("cell", s) if isinstance(s, types.CellType) else form("get", s, name) for s, name, _ in spaces]
+        others += [_place(owner, name) for owner, name, was in reads.attributes.values() if was[0] in _HOLDING]
+        if inputs and others:
+            test = form("not", call(_share, *inputs, None, *others))
+            self.require(test, "containers that change share nothing with others", plain=True, outside=True)
 
     def _sharing(self) -> None:
         """Arrays that are one and the same stay so; where any is written, others share no memory with it."""
@@ -263,7 +329,7 @@ class Guards:
         """An array given twice was captured as the one array it is; and the program may have asked with `is`."""
         arrays = [
             (leaf.node, leaf.value)
-            for leaf in self.captured.arguments.leaves
+            for leaf in self._leaves()
             if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor))
         ]
         for (one, value), (other, other_value) in itertools.combinations(arrays, 2):
@@ -289,11 +355,16 @@ class Guards:
         test = form("or", owned, form("not", share))
         self.require(test, f"{who} share no memory", plain=True, told=(f"{who} share memory, and one is written",))
 
+    def _leaves(self) -> list[Any]:
+        """What is given to the graph: arguments, and what objects hold."""
+        inputs = self.captured.recorder.state.inputs.values()
+        return [*self.captured.arguments.leaves, *(leaf for one in inputs for leaf in one.leaves)]
+
     def _memories(self) -> list[_Memory]:
         """The arrays that the graph reads or writes: arguments first, then those from outside."""
         made = [
             self._memory(leaf.node, leaf.value, self.names[leaf.node], self.labels[leaf.node])
-            for leaf in self.captured.arguments.leaves
+            for leaf in self._leaves()
             if leaf.node is not None and isinstance(leaf.value, (np.ndarray, Tensor))
         ]
         for value, traced in self.captured.recorder.constants.values():
@@ -323,6 +394,27 @@ class _Memory:
     outside: bool
 
 
+_HOLDING = ("items", "dict")
+
+
+def _changes(one: Any) -> bool:
+    """Whether what a place holds is a container that changes."""
+    return any(isinstance(leaf.traced, Opaque) for leaf in one.leaves)
+
+
+def _share(*values: Any) -> bool:
+    """Whether containers before a None share parts with those behind it."""
+    place = next(place for place, value in enumerate(values) if value is None)
+    return share_parts(values[:place], values[place + 1 :])
+
+
+def _place(owner: Any, name: str) -> Expr:
+    """What a place outside holds."""
+    if isinstance(owner, types.CellType):
+        return form("cell", owner)
+    return form("get" if type(owner) is dict else "attribute", owner, name)
+
+
 def _is_plain_float(was: Any) -> bool:
     """Whether a snapshot is of a float that `==` tells from all others."""
     return was[1] is float and math.isfinite(number := float(was[2])) and bool(number)
@@ -333,6 +425,14 @@ def flatten(value: Any, tree: Any) -> list[Any] | None:
     from weft.capture._arguments import _is_leaf
 
     leaves, found = pytree.flatten(value, is_leaf=_is_leaf)
+    return leaves if found == tree else None
+
+
+def flatten_but_objects(value: Any, tree: Any) -> list[Any] | None:
+    """The same, where objects of classes of the program's own are leaves."""
+    from weft.capture._arguments import _is_whole
+
+    leaves, found = pytree.flatten(value, is_leaf=_is_whole)
     return leaves if found == tree else None
 
 

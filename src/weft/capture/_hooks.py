@@ -28,6 +28,7 @@ from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
+from weft.capture._object_calls import delete_in_dict, own_dict, set_in_dict
 from weft.capture._opaque import Opaque
 from weft.capture._plain import COMPARISONS, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
@@ -274,7 +275,7 @@ class Hooks(PlainHooks):
         return self.recorder.outer_value(self.cells.get(name, self.globals), name, value)
 
     def set_global(self, name: str, value: Any) -> None:
-        self.recorder.training.set_variable(self.globals, name, value)
+        self.recorder.state.set_variable(self.globals, name, value)
 
     def assign(self, name: str, value: Any) -> Any:
         if isinstance(value, Traced):
@@ -287,8 +288,8 @@ class Hooks(PlainHooks):
 
     def assign_nonlocal(self, name: str, value: Any, cell: Any) -> Any:
         if name in self.cells:
-            self.recorder.training.set_variable(self.cells[name], name, value)
-            return self.cells[name].cell_contents  # which stays, until the graph runs
+            self.recorder.state.set_variable(self.cells[name], name, value)
+            return value
         self.recorder.places.assigned(cell.__closure__[0], name)
         return self.assign(name, value)
 
@@ -305,6 +306,7 @@ class Hooks(PlainHooks):
             return attribute(value, name)
         if name == "__dict__":
             own_attributes(self.recorder, value)
+            return own_dict(self.recorder, value)
         return self.read(self.recorder.attribute(value, name))
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
@@ -332,6 +334,8 @@ class Hooks(PlainHooks):
         self.setattr(target, name, updated(self.recorder, op, current, by()))
 
     def delattr(self, target: Any, name: str) -> None:
+        if self.recorder.state.delete(target, name):
+            return
         self.recorder.change_object(target, f"del .{name}")
         delattr(target, name)
 
@@ -388,7 +392,11 @@ class Hooks(PlainHooks):
                 grown.set(key, value)
                 return
         if isinstance(key, Traced):
+            if self.recorder._home(target) is None:
+                self.recorder.state.changes(target)
             key = operator.index(key)
+        if set_in_dict(self.recorder, target, key, value):
+            return
         self.recorder.reads.made(value)
         if has_places(target):
             note_assigned(self.recorder, target, key)
@@ -427,6 +435,8 @@ class Hooks(PlainHooks):
         grown = self.recorder.lists.held_by(target, key) if grown is None else grown
         if grown is not None:
             grown.delete(key)
+            return
+        if delete_in_dict(self.recorder, target, key):
             return
         if type(target) not in _WITH_ITEMS:
             uncaptured(self.recorder, operator.delitem, (target, key), {})

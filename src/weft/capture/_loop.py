@@ -140,6 +140,8 @@ class Loop:
         assert self.head.parent is not None
         assert self.body is not None
         assert self.outside is not None
+        if kind is None:
+            self.recorder.state.flush()
         self.recorder.region = self.head.parent
         self.recorder.remembered = self.outside
         if kind is not None and issubclass(kind, Restart):
@@ -205,6 +207,8 @@ class Loop:
             count = len(self.site.names)
             self.values = rest[:count]
             self.watched.write(rest[count:])
+            if self.done:
+                self.watched.settle()
         except Again:
             self.watched.write(self.watched.start)
             self.rounds += 1

@@ -68,7 +68,9 @@ class Opaque(Traced):
         return self.recorder.opaque(operator.getitem, (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.recorder.create(operator.setitem, (self, key, value), {}, None)
+        state = self.recorder.state
+        (kept,) = state.handed((value,)) if state.used else (value,)
+        self.recorder.create(operator.setitem, (self, key, kept), {}, None)
 
     def __len__(self) -> int:
         raise self.recorder.refuse_value(self, "len() in code that is not captured")

@@ -9,6 +9,7 @@ import operator
 import types
 from collections import deque
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,7 @@ _FLOATS_OF_COMPLEX = {cmath.phase}
 
 
 _ORDERING = (sorted, min, max)
+_APPLYING = (map, filter, functools.reduce)
 _TAKING_ALL = (*_ORDERING, sum)
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _SHOWING = (str, repr, format)
@@ -66,6 +68,9 @@ class PythonCalls:
         """A call of a function of Python's; plain where nothing traced is given."""
         args = self.recorder.lists.of(self.recorder.lists.whole(args) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None
+        if function in _APPLYING and isinstance(args[0], (FunctionType, MethodType)) and not any(map(is_known, args)):
+            of_program = args[0]  # it runs as the program's own, whoever calls it
+            return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
         if function in _ORDERING and kwargs.get("key") is not None and not isinstance(args[0], Opaque):
             return PYTHON[function](self, *args, **kwargs)  # the key may give what is traced
         if (is_opaque(args) or is_opaque(kwargs)) and function not in _LOOPING:

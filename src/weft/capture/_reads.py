@@ -10,7 +10,6 @@ import array
 import collections
 import dataclasses
 import functools
-import sys
 import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,12 +20,16 @@ from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._outside import refuse_iterator
 from weft.capture._parts import Tree, refuse_changes
+from weft.capture._state_places import CONTAINERS, MISSING, is_own, is_space
 from weft.capture._values import Traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _DATA = (bool, int, float, complex, str, bytes, type(None), np.generic)
+_COMMON = frozenset(
+    {bool, int, float, complex, str, bytes, type(None), np.ndarray, types.FunctionType, types.ModuleType}
+)
 _SEQUENCES = (list, tuple, collections.deque, bytearray, array.array, collections.UserList)
 _MAPPINGS = (dict, collections.UserDict, collections.ChainMap, types.MappingProxyType)
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
@@ -46,19 +49,20 @@ class OuterReads:
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.called: dict[int, str] = {}  # by id, the name under which the program read an array first
         self.outside: dict[int, Any] = {}  # by id, lists, dicts and sets that the program did not make
+        self.origins: dict[int, Any] = {}  # by the id of such a container, the place it was found at
         self.classes: set[type] = set()  # of objects that the program met
         self.modules = Tree()
         self.supers: dict[Any, Any] = {}  # what `super()` stands for in methods of the program
 
     def name(self, space: Any, name: str, value: Any) -> Any:
         """A variable from outside; `space` is the dict or the cell it lives in."""
-        counted = self.recorder.training.number(space, name)
-        if counted is not None:
-            return counted
+        found = self.recorder.state.read(space, name, value)
+        if found is not MISSING:
+            return found
         key = (id(space), name)
         if key not in self.names:
             self.names[key] = (space, name, snapshot(value))
-        self.from_outside(value)
+        self.from_outside(value, (id(space), name), space)
         return self._value(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
@@ -67,31 +71,38 @@ class OuterReads:
             return self.recorder.training.modes[id(owner)][1]
         if isinstance(owner, Tensor) and name in ("grad", "data", "requires_grad"):
             return getattr(self.recorder.constant(owner), name)
-        counted = self.recorder.training.number(owner, name)
-        if counted is not None:
-            return counted
         self.recorder.training.check_read(owner, name)
         if name == "param_groups" and hasattr(type(owner), "__weft_outside__"):
             groups = self.recorder.training.param_groups(owner)
             if groups is not None:
                 return groups
         computed = getattr(type(owner), name, None)
-        if isinstance(computed, property) and _is_own(computed.fget):
+        if isinstance(computed, property) and is_own(computed.fget):
             self._note(type(owner), name, computed)
             return self.recorder.run(computed.fget, (owner,), {})
+        if isinstance(computed, functools.cached_property) and name not in owner.__dict__ and is_own(computed.func):
+            self._note(type(owner), name, computed)
+            if not self._made(owner):
+                self.attributes.setdefault((id(owner), name), (owner, name, ("not its own",)))
+            value = self.recorder.run(computed.func, (owner,), {})
+            self.recorder.set_attribute(owner, name, value)
+            return value
         value = getattr(owner, name)
         if isinstance(owner, Module):
             self.module(owner)
+        found = self.recorder.state.read(owner, name, value)
+        if found is not MISSING:
+            return found
         refuse_changes(self.recorder, value)
         if isinstance(owner, super) or self._made(owner):
             self._of_class(owner, name)
-        elif not isinstance(owner, types.ModuleType) or _is_own(owner):
+        elif not isinstance(owner, types.ModuleType) or is_own(owner):
             self._note(owner, name, value)
         return self._value(value, name)
 
     def function(self, function: types.FunctionType) -> None:
         """A function that is captured: it does what its code and its defaults say."""
-        if not _is_own(function):
+        if not is_own(function):
             return
         self._note(function, "__code__", function.__code__)
         if function.__defaults__ is not None:
@@ -112,21 +123,47 @@ class OuterReads:
 
     def making(self, cls: type) -> None:
         """An object of a class is made: what makes it, and what Python calls of it by itself, is the class's."""
-        if _is_own(cls):
+        if is_own(cls):
             for name in _MAKING:
                 if hasattr(cls, name):
                     self._note(cls, name, getattr(cls, name))
             self._special(cls)
 
+    def note(self, owner: Any, name: str, value: Any) -> None:
+        """An attribute, or a variable, counts as it was when the call began."""
+        if is_space(owner):
+            self.names.setdefault((id(owner), name), (owner, name, snapshot(value)))
+        else:
+            self._note(owner, name, value)
+
+    def missing(self, owner: Any, name: str) -> None:
+        """An object had no such attribute when the call began."""
+        if not is_space(owner) and not self._made(owner):
+            self.attributes.setdefault((id(owner), name), (owner, name, ("missing",)))
+
+    def present(self, owner: Any, name: str) -> None:
+        """An object had such an attribute when the call began."""
+        if not self._made(owner):
+            self.attributes.setdefault((id(owner), name), (owner, name, ("present",)))
+
+    def keys(self, owner: Any) -> None:
+        """The attributes that an object had of its own count as they were when the call began."""
+        if not self._made(owner):
+            names = self.recorder.state.names_before(owner)
+            self.attributes.setdefault((id(owner), "__dict__"), (owner, "__dict__", ("keys", names)))
+
     def _note(self, owner: Any, name: str, value: Any) -> None:
+        known = self.attributes.get((id(owner), name))
+        if known is not None and known[2][0] == "present":
+            del self.attributes[id(owner), name]
         if (id(owner), name) in self.attributes or _holds_traced(value):
             return  # what holds a traced value was made by this capture
         if isinstance(value, _MADE_ANEW) and getattr(owner, name, None) is not value:
             self.attributes[id(owner), name] = (owner, name, _snapshot_of_made(value))
         elif not isinstance(value, _BOUND) or getattr(owner, name, None) is value:
             self.attributes[id(owner), name] = (owner, name, snapshot(value))
-            self.from_outside(value)
-        elif isinstance(value, types.MethodType) and _is_own(value.__func__):
+            self.from_outside(value, self.recorder.state.key(owner, name), owner)
+        elif isinstance(value, types.MethodType) and is_own(value.__func__):
             self.attributes[id(owner), name] = (owner, name, ("method", value.__func__))
 
     def _of_class(self, owner: Any, name: str) -> None:
@@ -135,7 +172,7 @@ class OuterReads:
             bound: Any = owner
             classes = (bound.__thisclass__, bound.__self_class__)
             holder: Any = self.supers.setdefault(classes, super(*classes))
-        elif _is_own(type(owner)) and name not in getattr(owner, "__dict__", ()):
+        elif is_own(type(owner)) and name not in getattr(owner, "__dict__", ()):
             holder = type(owner)
         else:
             return
@@ -147,24 +184,34 @@ class OuterReads:
         if cls in self.classes:
             return
         self.classes.add(cls)
-        for name in {name: None for part in cls.__mro__ if _is_own(part) for name in vars(part)}:
+        for name in {name: None for part in cls.__mro__ if is_own(part) for name in vars(part)}:
             method = getattr(cls, name, None)
             special = name.startswith("__") and name.endswith("__") and name not in _MAKING
-            if special and isinstance(method, types.FunctionType) and _is_own(method):
+            if special and isinstance(method, types.FunctionType) and is_own(method):
                 self._note(cls, name, method)
 
-    def from_outside(self, value: Any) -> None:
-        """Note the containers in a value: to have them in a variable is not to have made them."""
+    def from_outside(self, value: Any, place: Any = None, kept: Any = None) -> None:
+        """Note the containers in a value: to have them in a variable is not to have made them.
+
+        `place` is where the program found it, `kept` what keeps the id in that.
+        """
         self.recorder.training.check_outside(value)
-        if type(value) not in self.classes and _is_own(type(value)):
-            self._special(type(value))
+        kind = type(value)
+        if kind in _COMMON:
+            return
+        if kind not in self.classes and is_own(kind):
+            self._special(kind)
+        if not self._made(value):
+            self.recorder.state.met.setdefault(id(value), value)
         if isinstance(value, Module):
             self.module(value)
-        if not isinstance(value, (list, tuple, dict, set)) or id(value) in self.outside or self._made(value):
+        if not isinstance(value, (tuple, *CONTAINERS)) or id(value) in self.outside or self._made(value):
             return
         self.outside[id(value)] = value
-        for part in value.values() if isinstance(value, dict) else value:
-            self.from_outside(part)
+        if place is not None:
+            self.origins[id(value)] = (place, kept)
+        for part in value.values() if isinstance(value, (dict, collections.UserDict)) else value:
+            self.from_outside(part, place, kept)
 
     def made(self, value: Any) -> None:
         """Note the containers in a value as made where the program is now, but those from outside or made before."""
@@ -206,13 +253,6 @@ class OuterReads:
         """A module that the program reads or calls."""
         if not self._made(module):
             self.modules.meet(module)
-
-
-def _is_own(value: Any) -> bool:
-    """Whether a function or a module is the program's, and no part of weft, NumPy or the standard library."""
-    name = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None) or ""
-    root = name.partition(".")[0]
-    return root not in ("numpy", "weft") and (root == "__main__" or root not in sys.stdlib_module_names)
 
 
 def snapshot(value: Any) -> Any:
@@ -292,6 +332,10 @@ class Shown(str):
 def snapshot_value(was: Any) -> Any:
     """What a snapshot was taken of, to be shown in a message."""
     kind = was[0]
+    if kind in ("missing", "present", "not its own"):
+        return Shown(kind)
+    if kind == "keys":
+        return was[1]
     if kind == "data":
         return Shown(was[2]) if isinstance(was[2], str) and was[1] is not str else was[2]
     if kind == "items":
@@ -312,6 +356,8 @@ def unchanged(value: Any, was: Any) -> bool:
         return value is was[1]
     if kind == "method":
         return getattr(value, "__func__", None) is was[1]
+    if kind == "keys":
+        return bool(tuple(value) == was[1])
     if kind == "data":
         return type(value) is was[1] and _content(value) == was[2]
     if kind in ("bound", "partial", "function"):

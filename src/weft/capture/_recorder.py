@@ -33,6 +33,8 @@ from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
 from weft.capture._sizes import INTEGER_ARITHMETIC
+from weft.capture._state import State
+from weft.capture._state_places import CHANGES, KEEPING
 from weft.capture._steps import Training
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
@@ -97,6 +99,7 @@ class Recorder(Running, Memory, Refusals):
         self.numpy = NumpyCalls(self)
         self.python = PythonCalls(self)
         self.training = Training(self)
+        self.state = State(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.copied_inputs: dict[Node, Node] = {}  # input of a copy of the graph → the graph's own
         self.computed: dict[Node, tuple[Any, ...]] = {}  # node of a number of Python's → what it was computed from
@@ -136,7 +139,7 @@ class Recorder(Running, Memory, Refusals):
         self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any, name: str | None = None
     ) -> Node:
         """A call in the present region, with its type and its place in the program."""
-        if self.trying:
+        if self.trying and target not in CHANGES:
             self.refuse(
                 f"{_called(target)} inside a `try` with handlers: whether it raises is known only when the graph runs",
                 help="move it out of the try, or test for the case before: if ...:",
@@ -180,6 +183,9 @@ class Recorder(Running, Memory, Refusals):
             return slice(self.arg(value.start), self.arg(value.stop), self.arg(value.step))
         if isinstance(value, Dim):
             return self.size_node(value)
+        node = self.state.object_node(value)
+        if node is not None:
+            return node
         opened = pytree.parts_of(value)
         if opened is not None:
             return container(kind, opened[1], [self.arg(part) for part in opened[0]], self._made_container)
@@ -252,6 +258,8 @@ class Recorder(Running, Memory, Refusals):
     def constant(self, value: Any) -> Any:
         """The traced value of an array the program closes over; the graph reads the array itself, not a copy."""
         known = self.constants.get(id(value))
+        if known is None and (held := self.state.pinned(value)) is not None:
+            return held
         if known is None:
             graph = self.root.graph
             path = self.constant_path(value)
@@ -468,6 +476,8 @@ class Recorder(Running, Memory, Refusals):
 
     def create_method(self, owner: Traced, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A call of a method in the present region."""
+        if self.state.used and isinstance(owner, Opaque) and name in KEEPING:
+            args = self.state.handed(args)
         node_args = tuple([self.arg(a) for a in (owner, *args)])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
         node = self.region.graph.create_node("call_method", name, node_args, node_kwargs)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from weft import _where
+from weft._objects import delete_state, set_state
 from weft.capture._checks import short
 from weft.capture._draws import draw, make_generator, shuffled
 from weft.capture._wrap import is_wrapped
@@ -29,7 +30,9 @@ def report(entry: Any) -> list[str]:
     lines += _section("inputs", inputs(entry))
     lines += _section("control flow", _control([*loops, *branches], entry.captured.recorder))
     writes = graph.output_node().kwargs.get("writes", ())
-    lines += _section("writes", [_name(target) for target, _ in writes])
+    changes = [_at(node, "changes an object") for node in nodes if node.target in (set_state, delete_state)]
+    written = [_name(target) for target, _ in writes if target.op != "call_function"]
+    lines += _section("writes", [*written, *changes])
     lines += _section("random numbers", [_at(node, "drawn") for node in nodes if node.target in _DRAWS])
     lines += _section("run as Python", _opaque(nodes))
     lines += _section("valid while", [c.says for c in entry.checks.conditions if not c.basic])
@@ -61,6 +64,9 @@ def inputs(entry: Any) -> list[str]:
             lines.append(f"{entry.guards.labels[leaf.node]}: {_type(leaf.node.meta.get('type'), leaf.value)}")
         else:
             lines.append(f"{leaf.parameter}: fixed, {short(leaf.value)}")
+    for one in entry.captured.recorder.state.inputs.values():
+        types = [_type(leaf.node.meta.get("type"), leaf.value) for leaf in one.leaves if leaf.node is not None]
+        lines.append(f"{one.label}: {', '.join(types) or 'the same array as another'}")
     return lines
 
 

@@ -359,6 +359,7 @@ class Running(SizeNodes):
                     help=_GROWING.get(type(target), "use an array of known size and write into it: a[i] = value"),
                 )
             region = region.parent
+        self.state.changes(target)
         self.refuse(
             f"{what} changes a {type(target).__name__} that the program did not make itself: "
             "it would happen once, when the program is captured",
@@ -366,11 +367,11 @@ class Running(SizeNodes):
         )
 
     def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
-        if self.training.set_number(target, name, value):
-            return
         frozen = getattr(getattr(type(target), "__dataclass_params__", None), "frozen", False)
         if frozen or (isinstance(target, tuple) and not hasattr(target, "__dict__")):
             setattr(target, name, value)  # raises, as in the plain call
+        if self.state.assign(target, name, value):
+            return
         if hasattr(target, "__dict__") or hasattr(type(target), "__slots__"):
             self.change_place(target, name, f".{name}")
         else:

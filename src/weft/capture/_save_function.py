@@ -22,7 +22,7 @@ from typing import Any
 
 from weft import _where
 from weft._module import Module
-from weft._step import Holder, number_of, set_mode, set_number
+from weft._step import set_mode
 from weft.autograd import Tensor
 from weft.capture._checks import Assigned, Checks, Condition, Expr
 from weft.capture._guards import CHECKED
@@ -34,7 +34,6 @@ from weft.graph._encode import Unsupported
 from weft.graph._save import FUNCTION_FORMAT, Writer, write
 
 _NUMBERS = ("argument", "variable")
-_OF_HOLDERS = frozenset({number_of, set_number, set_mode})
 
 
 def save_function(function: Any, path: str | os.PathLike[str], sources: bool) -> None:
@@ -86,6 +85,7 @@ class _FunctionWriter:
             raise WeftError(f"{self.name} was not called yet, so there is nothing to save", help="call it first")
         kept, others = [], []
         for entry in self.function._entries:
+            self._check_objects(entry)
             own, outside = _split(entry.checks, len(self.held))
             values = (*self.held, *(None,) * (entry.checks.parameters - len(self.held)))
             failed = Checks(outside, entry.checks.parameters, ()).failing(values)
@@ -96,6 +96,17 @@ class _FunctionWriter:
         if not kept:
             raise self._fail(f"no graph is for what it reads from outside now: {others[-1]}", "call it, then save it")
         return kept
+
+    def _check_objects(self, entry: Any) -> None:
+        """Refuse a graph that changes what no file can hold: objects, or lists and dicts, of the program around."""
+        captured = getattr(entry, "captured", None)
+        changed = None if captured is None else captured.recorder.state.changed
+        if changed is not None:
+            raise self._fail(
+                f"it changes {changed}, which is outside of it, and no file holds that",
+                "return the new value, or write into an array",
+                self._place(),
+            )
 
     def _entry(self, number: int, entry: Any, steps: list[Any]) -> dict[str, Any]:
         path, runner = f"graph{number + 1}", entry.runner
@@ -322,11 +333,11 @@ def counted(entries: Iterable[Any], owner: Any) -> dict[str, Any]:
     names: dict[str, Any] = {}
     for entry in entries:
         for node in all_nodes(entry.graph):
-            held = node.args[0] if node.op == "call_function" and node.target in _OF_HOLDERS else None
+            held = node.args[0] if node.op == "call_function" and node.target is set_mode else None
             if held is None or owner_of(entry.graph.constants.get(held.target)) is not owner:
                 continue
-            names[node.args[1] if node.target is not set_mode else "training"] = None
-    return {name: number_of(Holder(owner), name) for name in names}
+            names["training"] = None
+    return {name: getattr(owner, name) for name in names}
 
 
 def _constants(entry: Any) -> Iterator[tuple[str, Any]]:

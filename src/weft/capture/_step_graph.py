@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._objects import set_state
 from weft._step import (
     EFFECTS,
     advance,
@@ -19,7 +20,6 @@ from weft._step import (
     forget,
     grad_of,
     last_rate,
-    number_of,
     option,
     point_of,
     prepare,
@@ -28,7 +28,6 @@ from weft._step import (
     remembered,
     set_grad,
     set_mode,
-    set_number,
     set_option,
     tell,
     to_array,
@@ -43,9 +42,9 @@ from weft.graph._storage_kinds import gives_own, is_check
 from weft.ops._op import TABLE
 from weft.ops.elementwise import stop_gradient
 
-_READING = frozenset({grad_of, last_rate, number_of, option, remembered})
+_READING = frozenset({grad_of, last_rate, option, remembered})
 _SEARCHING = frozenset({begin_search, tell, point_of, end_search})
-_ALLOWED = EFFECTS | _READING | _SEARCHING | {advance, forget, prepare, remember, set_mode, set_number, set_option}
+_ALLOWED = EFFECTS | _READING | _SEARCHING | {advance, forget, prepare, remember, set_mode, set_option, set_state}
 _KEEPING = {set_grad: 1, put: 1, remember: 4}  # which argument is kept, or written after others were
 
 

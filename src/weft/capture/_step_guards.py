@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft._step import number_of
 from weft.autograd import Tensor
 from weft.capture._checks import Expr, both, call, form, same
 from weft.capture._step_state import Stepped, _kind
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
 
 def step_guards(guards: Guards, training: Training) -> None:
     """Add the guards of a step to those of a captured call."""
-    for (_, name), began in training.began.items():
-        holder, _ = training.recorder.computed[began.node]
-        cls = type(number_of(holder, name))
-        test = same(form("type", call(number_of, holder, name)), cls)
-        guards.require(test, f"{name} is a number of type {cls.__name__}")
     if not training.used and not training.optimizers:
         return
     inputs = {id(value): guards.names[node] for node, value in training.inputs.items() if node in guards.names}

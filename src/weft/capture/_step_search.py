@@ -9,7 +9,7 @@
         going = tell(search, loss, gradients)
     parameters = point_of(search)
 
-The loop carries what one call of the closure leaves to the next: buffers, gradients, and numbers that it counts.
+The loop carries what one call of the closure leaves to the next: buffers and gradients.
 """
 
 from __future__ import annotations
@@ -113,26 +113,25 @@ class Closure:
         training = self.training
         grads = training.grads.values()
         came = tuple(grad.came for grad in grads if grad.came is not True)
-        return tuple(grad.value for grad in grads), came, tuple(training.counts.values())
+        return tuple(grad.value for grad in grads), came
 
-    def _set(self, gradients: Any, came: Any, counts: Any) -> None:
+    def _set(self, gradients: Any, came: Any) -> None:
         training = self.training
         told = iter(came)
         for grad, value in zip(training.grads.values(), gradients, strict=True):
             grad.value, grad.came = value, True if grad.came is True else next(told)
-        training.counts = dict(zip(training.counts, counts, strict=True))
 
     def _take_up(self, after: tuple[Any, ...], before: tuple[Any, ...]) -> None:
         """What the loop has left, each gradient in memory of its own."""
         recorder, training = self.recorder, self.training
-        gradients, came, counts = after
+        gradients, came = after
         own = []
         for value, was in zip(gradients, before[0], strict=True):
             if value is not None and value is not was:
                 value = recorder.wrap(value.node, value.spec, array=True, tensor=True)
                 training.detached.add(value.node)
             own.append(value)
-        self._set(own, came, counts)
+        self._set(own, came)
 
     def _check(self, last: Any, leaves: Any) -> None:
         """Refuse derivatives that the loop would lose: of what a closure is given, or leaves to its next call."""

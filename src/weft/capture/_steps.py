@@ -19,7 +19,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from weft._step import Holder, advance, last_rate, put, set_grad, set_mode
 from weft.autograd import Tensor
-from weft.capture._step_counters import Counters
+from weft.capture._step_gradients import Gradients
 from weft.capture._step_search import Closure
 from weft.capture._step_state import Stepped, traced_blocks
 from weft.capture._values import Scalar
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _AFTER = "read it outside of the captured function; or before that step, where a new value is a new graph"
 
 
-class Training(Counters):
+class Training(Gradients):
     """What one capture does with gradients and optimisers."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -187,7 +187,6 @@ class Training(Counters):
 
     def finish(self, results: list[Any]) -> None:
         """Append what the step changes outside; `results` are what the program returns."""
-        self.finish_counts()
         if not self.used and not self._only_writes(results):
             return
         recorder, root = self.recorder, self.recorder.root

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weft.graph._control import cond, fail, fori_loop, scan, switch, while_loop
+from weft.graph._effects import HOLDS
 from weft.graph._node import Node
 from weft.graph._print import format_value
 
@@ -31,7 +32,7 @@ def check_writes(graph: Graph, output: Node, report: Report) -> None:
     writes: Any = output._kwargs.get("writes")
     if set(output._kwargs) != {"writes"} or not isinstance(writes, tuple):
         report(f"output {output.name} takes one value and writes, got {format_value(output._kwargs)}", output)
-    written: set[tuple[str, Any]] = set()
+    written: set[Any] = set()
     for pair in writes:
         fits = isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, Node) for part in pair)
         if not fits:
@@ -40,12 +41,22 @@ def check_writes(graph: Graph, output: Node, report: Report) -> None:
                 f"a write on {output.name} is a pair (target node, value node), got {format_value(pair)}", output, help
             )
         target = pair[0]
-        if target._op not in ("placeholder", "get_attr") or str(target._target).startswith("*"):
-            help = "only inputs can be written to: placeholders and get_attr nodes"
+        if not _is_the_callers(target) or str(target._target).startswith("*"):
+            help = (
+                "only inputs can be written to: placeholders and get_attr nodes, and what an object was given to hold"
+            )
             report(f"{output.name} writes to {target.name}, which is a {target._op}", output, help)
-        if (target._op, target._target) in written:
+        memory = target if target._op == "call_function" else (target._op, target._target)
+        if memory in written:
             report(f"{output.name} writes twice to {target.name}", output, "list its final content only")
-        written.add((target._op, target._target))
+        written.add(memory)
+
+
+def _is_the_callers(target: Node) -> bool:
+    """Whether the caller has the array that a node gives."""
+    if target._op == "call_function":
+        return getattr(target._target, HOLDS, False)
+    return target._op in ("placeholder", "get_attr")
 
 
 def _hashable(target: Any) -> bool:

@@ -31,6 +31,7 @@ from weft.graph._storage_kinds import (
     SURE_ARRAYS,
     Keys,
     changes_list,
+    holds,
     is_spec,
     is_update,
     sharing,
@@ -57,7 +58,7 @@ class Storage:
         writes = program.output.kwargs.get("writes", ()) if program.output is not None else ()
         self._writes = [(program.values[target], value) for target, value in writes]
         attributes = sum(value.node.op == "get_attr" for value in program.values.values())
-        allowed = {target for target, _ in self._writes if target.node.op == "placeholder" or attributes == 1}
+        allowed = {target for target, _ in self._writes if target.node.op != "get_attr" or attributes == 1}
         self._enabled = in_place and not any(writes_directly(value.node) for value in program.values.values())
         self._back = WriteBacks(program, self.keys) if self._enabled else None
         while True:
@@ -196,6 +197,8 @@ class Storage:
             # What a list is given stays as it is from then on; what is taken out of one may be anybody's.
             self.listed |= self._reach(self._roots_of(statement.args[1:]))
             self._set(value, frozenset({_FOREIGN}) if node.target == "pop" else _NONE)
+        elif holds(node):
+            self._hold(statement)
         elif node.op == "get_attr":
             self._set(value, frozenset({self._new() if value in self._allowed else _FOREIGN}))
         else:
@@ -213,6 +216,15 @@ class Storage:
                 self._set(value, shared | {_FOREIGN} if kind == OTHER else shared)
         if node.target in SURE_ARRAYS if node.op == "call_function" and _hashable(node.target) else False:
             self._arrays.add(value)
+
+    def _hold(self, statement: Plain) -> None:
+        """An object gets to hold a value. What it holds stays as it is, but where the output lists what is written."""
+        shared = self._roots_of(statement.args[2:])
+        if statement.value in self._allowed:
+            self._set(statement.value, shared)
+        else:
+            self.listed |= self._reach(shared)
+            self._set(statement.value, shared | {_FOREIGN})
 
     def _is_array(self, value: Value) -> bool:
         """Whether a value is an array for sure, and not a number or a scalar of NumPy's."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.graph._code_program import GETITEMS, INDEX_ADD, INDEX_UPDATE, Program
 from weft.graph._code_values import Plain
-from weft.graph._effects import CHECKS
+from weft.graph._effects import CHECKS, HOLDS
 from weft.graph._node import Node
 from weft.ops._op import TABLE, Op, op_of
 from weft.ops._spec import Spec
@@ -234,12 +234,17 @@ def writes_directly(node: Node) -> bool:
         return False
     if node.bodies or (node.op == "call_function" and not node._input_nodes):
         return False  # what is in bodies is asked for itself; what is given no value has none to write to
-    return node.is_impure(impure_random=False) and not is_check(node) and not changes_list(node)
+    return node.is_impure(impure_random=False) and not (is_check(node) or changes_list(node) or holds(node))
 
 
 def changes_list(node: Node) -> bool:
     """Whether a node changes a list by a method that no array has: it writes into no array."""
     return node.op == "call_method" and node.target in _LIST_METHODS and not node.kwargs
+
+
+def holds(node: Node) -> bool:
+    """Whether a node lets an object of Python's hold what it is given."""
+    return node.op == "call_function" and getattr(node.target, HOLDS, False)
 
 
 def is_check(node: Node) -> bool:

@@ -104,9 +104,9 @@ _CAPTURED = {
 }
 
 # What the graph of a training step calls; the objects they change are those that came with the file.
-_STEPS = """grad_of set_grad memory put set_mode number_of set_number option set_option prepare remembered remember
+_STEPS = """grad_of set_grad memory put set_mode option set_option prepare remembered remember
 forget begin_search tell point_of end_search last_rate advance to_tensor to_array reals complexes"""
-_BY_NAME = {"number_of": 1, "set_number": 1, "option": 2, "set_option": 2, "remembered": 3, "remember": 3, "forget": 3}
+_BY_NAME = {"option": 2, "set_option": 2, "remembered": 3, "remember": 3, "forget": 3}
 """By function of a step, which argument is a name."""
 
 # What derivatives call: by module of weft.transform.

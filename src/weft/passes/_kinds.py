@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.graph import Graph, Node
 from weft.graph._control import CONTROL, check, fail
-from weft.graph._effects import _MARK, CHECKS, _marked
+from weft.graph._effects import _MARK, CHECKS, HOLDS, _marked
 from weft.ops._op import Op
 
 PURE, EFFECT, DRAW, OPAQUE, WRITE = "pure", "effect", "draw", "opaque", "write"
@@ -53,7 +53,7 @@ def kind_of(node: Node, graphs: dict[Graph, str] | None = None) -> str:
         return WRITE if node.is_impure(impure_random=False) else DRAW if node.is_impure() else PURE
     if type(target) is BuiltinFunctionType and target in SCALAR_FUNCTIONS and target not in _marked:
         return PURE
-    if _among(target, _EFFECTS) or getattr(target, CHECKS, False):
+    if _among(target, _EFFECTS) or getattr(target, CHECKS, False) or getattr(target, HOLDS, False):
         return EFFECT
     if is_control(node):
         bodies = bodies_of(node)

@@ -1,4 +1,4 @@
-"""Which values the caller may hold: what is returned, or written to an argument, and whatever that may be a view of.
+"""Which values the caller may hold: what is returned, written to an argument or put into an object, and its views.
 
 Values inside a graph may be one and the same array without anybody noticing. Two results may not, nor a result and an
 argument, unless they were before: whoever called may write into one and would see the other change.
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from weft.graph import Graph, Node
+from weft.graph._effects import HOLDS
 from weft.ops._op import Op, op_of
 from weft.ops._spec import Spec
 
@@ -51,13 +52,18 @@ def gives_scalars(node: Node) -> bool:
     return op is not None and isinstance(op.eval, np.ufunc)
 
 
+def _gives_away(node: Node) -> bool:
+    """Whether what a node is given may be in the hands of the caller after the run."""
+    return node.op == "output" or (node.op == "call_function" and getattr(node.target, HOLDS, False))
+
+
 class Held:
     """The nodes of a graph whose arrays the caller may hold after a run."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._nodes: set[Node] = set()
-        pending = [one for node in graph.nodes if node.op == "output" for one in node._input_nodes]
+        pending = [one for node in graph.nodes if _gives_away(node) for one in node._input_nodes]
         self._given = set(pending)  # results, and what is written to arguments
         while pending:
             node = pending.pop()

@@ -1,0 +1,60 @@
+"""What the graph of a compiled program calls to change Python objects that its caller owns.
+
+All of them are effects to a graph: they stay, in the order in which the program has them.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from weft.graph._effects import HOLDS, has_side_effect
+
+
+@has_side_effect
+def set_state(owner: Any, name: str, value: Any) -> Any:
+    """`owner.name = value`, past any `__setattr__` of a class of the program's own; `value` itself.
+
+    `owner` may be the cell of a variable or the dict of a module, too.
+    """
+    if isinstance(owner, types.CellType):
+        owner.cell_contents = value
+    elif type(owner) is dict:
+        owner[name] = value
+    elif isinstance(owner, type):
+        type.__setattr__(owner, name, value)
+    else:
+        object.__setattr__(owner, name, value)
+    return value
+
+
+@has_side_effect
+def delete_state(owner: Any, name: str) -> None:
+    """`del owner.name`."""
+    if isinstance(owner, types.CellType):
+        del owner.cell_contents
+    elif type(owner) is dict:
+        del owner[name]
+    elif isinstance(owner, type):
+        type.__delattr__(owner, name)
+    else:
+        object.__delattr__(owner, name)
+
+
+@has_side_effect
+def new_object(cls: Any, names: tuple[str, ...], *values: Any) -> Any:
+    """An object of a class, with these attributes."""
+    made = cls.__new__(cls)
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
+
+
+@has_side_effect
+def new_container(value: Any) -> Any:
+    """A container that was made for this call of it."""
+    return value
+
+
+for _function in (set_state, new_object, new_container):
+    setattr(_function, HOLDS, True)

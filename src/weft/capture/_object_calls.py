@@ -1,0 +1,175 @@
+"""Functions of Python's that read or change attributes by name: `getattr`, `setattr`, `vars`, `__dict__` and their kin.
+
+They mean what the statements mean. A `__dict__` is a dict of the present attributes; to change that is to change them.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._values import Traced, Undefined
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_SLOTS = (types.WrapperDescriptorType, types.MethodWrapperType)
+_NONE: Any = object()
+
+
+def object_call(
+    recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any] | None:
+    """The result of such a call; None of any other."""
+    rule: Any = _RULES.get(function) if function.__class__ is types.BuiltinFunctionType else None
+    if rule is None and isinstance(function, _SLOTS):
+        rule = _SPECIAL.get(function.__name__)
+        if rule is not None and isinstance(function, types.MethodWrapperType):
+            args = (owner, *args)
+    if rule is None and function is vars:
+        rule = _vars
+    if rule is None:
+        whose = recorder.state.dicts.get(id(owner))
+        return None if whose is None else _of_dict(recorder, function, whose[0], whose[1], args, kwargs)
+    if kwargs or not args or isinstance(args[0], Traced):
+        return None
+    return rule(recorder, *args)  # type: ignore[no-any-return]  # each says what it gives
+
+
+def own_dict(recorder: Recorder, owner: Any) -> dict[str, Any]:
+    """`owner.__dict__`: a dict of what there is now."""
+    state = recorder.state
+    home = recorder._home(owner)
+    if home is not None and id(owner) not in state.owners:
+        home.made.add(id(owner.__dict__))
+        home.kept.append(owner.__dict__)
+        return owner.__dict__  # type: ignore[no-any-return]  # a dict
+    if not state.may_have(owner) or state.known is None:
+        return recorder.attribute(owner, "__dict__")  # type: ignore[no-any-return]  # a dict
+    recorder.reads.keys(owner)
+    made = {name: recorder.attribute(owner, name) for name in owner.__dict__}
+    recorder.made(made)
+    state.dicts[id(made)] = (made, owner)
+    return made
+
+
+def set_in_dict(recorder: Recorder, mapping: Any, key: Any, value: Any) -> bool:
+    """`owner.__dict__[key] = value`; False of another dict."""
+    found = recorder.state.dicts.get(id(mapping))
+    if found is None:
+        return False
+    if not recorder.state.set(found[1], key, value):
+        recorder.change_object(found[1], f".{key} = …")
+    mapping[key] = value
+    return True
+
+
+def delete_in_dict(recorder: Recorder, mapping: Any, key: Any) -> bool:
+    """`del owner.__dict__[key]`; False of another dict."""
+    found = recorder.state.dicts.get(id(mapping))
+    if found is None:
+        return False
+    del mapping[key]
+    if not recorder.state.delete(found[1], key):
+        recorder.change_object(found[1], f"del .{key}")
+    return True
+
+
+def _of_dict(
+    recorder: Recorder, function: Any, mapping: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any] | None:
+    name = function.__name__
+    if name == "update":
+        for key, value in {**dict(*args), **kwargs}.items():
+            set_in_dict(recorder, mapping, key, value)
+        return (None,)
+    if name == "setdefault":
+        if args[0] not in mapping:
+            set_in_dict(recorder, mapping, args[0], args[1] if len(args) > 1 else None)
+        return (mapping[args[0]],)
+    if name == "pop":
+        if args[0] not in mapping and len(args) > 1:
+            return (args[1],)
+        value = mapping[args[0]]
+        delete_in_dict(recorder, mapping, args[0])
+        return (value,)
+    if name in ("clear", "popitem"):
+        recorder.refuse(f".{name}() of the __dict__ of a {type(owner).__name__}", help="delete the attributes by name")
+    return None
+
+
+def _is_plain(recorder: Recorder, owner: Any, name: Any) -> bool:
+    """Whether an attribute is one that is read as `owner.name` is."""
+    return isinstance(name, str) and not isinstance(owner, Traced)
+
+
+def _missing(recorder: Recorder, owner: Any, name: str) -> bool:
+    """Whether there is no such attribute, which the graph then takes for granted."""
+    state = recorder.state
+    if (id(owner), name) in state.written or (id(owner), name) in state.inputs or not state.may_have(owner):
+        return not hasattr(owner, name)
+    if hasattr(owner, name):
+        if not hasattr(type(owner), name):
+            recorder.reads.present(owner, name)
+        return False
+    recorder.reads.missing(owner, name)
+    return True
+
+
+def _getattr(recorder: Recorder, owner: Any, name: Any, default: Any = _NONE) -> tuple[Any] | None:
+    if not _is_plain(recorder, owner, name):
+        return None
+    if default is not _NONE and _missing(recorder, owner, name):
+        return (default,)
+    value = recorder.attribute(owner, name)
+    return None if isinstance(value, Undefined) else (value,)
+
+
+def _hasattr(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:
+    if not _is_plain(recorder, owner, name) or isinstance(getattr(owner, "__dict__", {}).get(name), Undefined):
+        return None
+    return (not _missing(recorder, owner, name),)
+
+
+def _setattr(recorder: Recorder, owner: Any, name: Any, value: Any) -> tuple[Any] | None:
+    if not _is_plain(recorder, owner, name):
+        return None
+    recorder.set_attribute(owner, name, value)
+    return (None,)
+
+
+def _delattr(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:
+    if not _is_plain(recorder, owner, name):
+        return None
+    if not recorder.state.delete(owner, name):
+        recorder.change_object(owner, f"del .{name}")
+        delattr(owner, name)
+    return (None,)
+
+
+def _set_plainly(recorder: Recorder, owner: Any, name: Any, value: Any) -> tuple[Any] | None:
+    """`object.__setattr__(owner, name, value)`."""
+    if not recorder.state.set(owner, name, value):
+        recorder.change_place(owner, name, f".{name}")
+        recorder.reads.made(value)
+        object.__setattr__(owner, name, value)
+    return (None,)
+
+
+def _vars(recorder: Recorder, owner: Any = _NONE) -> tuple[Any] | None:
+    return None if owner is _NONE or not hasattr(owner, "__dict__") else (own_dict(recorder, owner),)
+
+
+_RULES: dict[Any, Callable[..., Any]] = {
+    getattr: _getattr,
+    hasattr: _hasattr,
+    setattr: _setattr,
+    delattr: _delattr,
+    vars: _vars,
+}
+_SPECIAL: dict[str, Callable[..., Any]] = {
+    "__setattr__": _set_plainly,
+    "__delattr__": _delattr,
+    "__getattribute__": _getattr,
+}

@@ -1,0 +1,508 @@
+"""State: Python objects that a captured program did not make, and changes.
+
+The program runs on the caller's own objects: an attribute that it assigns holds a traced value, until `undo` gives
+every place back what it held. So properties, slots, `vars` and loops over places mean what they always mean.
+What a place holds when a call begins is an input of the graph, as arguments are: the entry reads and guards it.
+Every assignment is an effect in the graph, where the program makes it: what is raised later finds it made.
+A container that changes is a value of unknown type, as in a script: all that is done with it stays in its order.
+Which places and containers these are is learned: the first change of one ends the capture, and the next one knows.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import pytree
+from weft._module import Module
+from weft._objects import delete_state, new_container, new_object, set_state
+from weft.autograd import Tensor
+from weft.capture._arguments import Leaf, input_of
+from weft.capture._opaque import Opaque
+from weft.capture._region import Buffer, Region
+from weft.capture._state_places import (
+    CONTAINERS,
+    MISSING,
+    Input,
+    Key,
+    Known,
+    Learned,
+    assigned_with,
+    attributes,
+    check_value,
+    is_array,
+    is_container,
+    is_object,
+    is_own,
+    is_space,
+    label,
+    let_go,
+    own_value,
+    parts,
+    place_label,
+    present_value,
+    restore,
+)
+from weft.capture._values import Array, Scalar, Traced, Undefined
+from weft.graph import Node
+from weft.pytree import LEAF
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+class State:
+    """The state of one capture."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.known: Known | None = None  # None where nothing outside may be changed
+        self.inputs: dict[tuple[int, str], Input] = {}
+        self.owners: dict[int, tuple[Any, Node]] = {}  # by id, objects and the nodes by which the graph has them
+        self.held: dict[int, Any] = {}  # by id, arrays that are inputs already
+        self.same: list[tuple[Input | None, Any, Any]] = []  # inputs that are an array known by another name
+        self.met: dict[int, Any] = {}  # by id, objects that the program found outside
+        self.given: set[int] = set()  # ids of objects that stand for arguments, made of what those hold
+        self.written: set[tuple[int, str]] = set()
+        self.sets: dict[Region, dict[tuple[int, str], tuple[Any, str, Any, Any]]] = {}
+        self.dicts: dict[int, tuple[Any, Any]] = {}  # by id, the `__dict__` of an object, and the object
+        self.kept: list[Any] = []  # whose ids are remembered
+        self.views: dict[int, tuple[Any, Node]] = {}  # by id, views that objects hold: every later use is of that one
+        self.count = 0  # how often places were changed
+        self._journal: list[tuple[Any, str, Any]] = []
+        self._log: list[Any] = []  # what can be taken back: places with what they held before, and buffers
+
+    @property
+    def used(self) -> bool:
+        """Whether the graph reads or changes objects."""
+        return bool(self.inputs or self.owners)
+
+    def begin(self, values: list[Any]) -> None:
+        """Note the objects that stand for arguments of the call."""
+        for value in values:
+            if isinstance(value, (list, tuple, dict)):
+                self.begin(list(value.values() if isinstance(value, dict) else value))
+            elif not isinstance(value, Traced) and id(value) not in self.given and is_container(value):
+                self.given.add(id(value))
+                self.kept.append(value)
+                self.begin([getattr(value, name) for name in attributes(value)])
+
+    @property
+    def changed(self) -> str | None:
+        """What a person calls a place that the program changes, or that is read because it may; None where none is."""
+        return next((one.label for one in self.inputs.values()), "an object" if self.owners else None)
+
+    # Reading
+
+    def read(self, owner: Any, name: str, value: Any) -> Any:
+        """What a place holds where the program is, MISSING where that counts as it is at capture."""
+        place = (id(owner), name)
+        if place in self.written:
+            return value
+        known = self.inputs.get(place)
+        if known is not None:
+            return known.traced
+        if self.known is None or not self.may_have(owner):
+            return MISSING
+        key = self.key(owner, name)
+        opaque = key in self.known.opaque
+        if not opaque and key not in self.known.live:
+            return MISSING
+        made = Input(owner, name, value, key)
+        if not self._take(made, opaque):
+            return MISSING
+        self.inputs[place] = made
+        self.kept.append(value)
+        if isinstance(made.traced, Opaque) and hasattr(value, "__len__"):
+            self._refuse_shared(made)
+        return made.traced
+
+    def _take(self, made: Input, opaque: bool) -> bool:
+        """Make inputs of what a place holds; False where it is nothing that a graph can be given."""
+        assert self.known is not None
+        value, recorder = made.value, self.recorder
+        name = made.name if made.name.isidentifier() else "value"
+        often = self.known.often(made.key)
+        if (
+            isinstance(value, CONTAINERS)
+            or (often and isinstance(value, (str, bytes, bool, tuple)))
+            or (opaque and isinstance(value, tuple))
+        ):
+            leaf = Leaf(made.label, value, self._placeholder(name))
+            leaf.traced = made.traced = Opaque(recorder, leaf.node)
+            made.leaves = [leaf]
+            return True
+        leaves, tree = pytree.flatten(value) if isinstance(value, tuple) else ([value], LEAF)
+        if not leaves or not all(
+            (isinstance(leaf, _NUMBERS) and type(leaf) is not bool) or is_array(leaf) for leaf in leaves
+        ):
+            return False
+        made.tree = tree
+        for leaf in leaves:
+            made.leaves.append(self._leaf(made, leaf, name, often))
+        made.traced = tree.unflatten([leaf.traced for leaf in made.leaves])
+        return True
+
+    def _leaf(self, made: Input, value: Any, name: str, often: bool) -> Leaf:
+        leaf, recorder = Leaf(made.label, value), self.recorder
+        if isinstance(value, np.ndarray):
+            known = self.array(value)
+            if known is not None:
+                self.same.append((made, value, known))
+                leaf.traced = known
+                return leaf
+        input_of(recorder, leaf, name, dynamic=True, numbers=(int, float, complex), make=self._placeholder)
+        if often and isinstance(leaf.traced, Scalar):
+            leaf.traced.hint = None
+        if isinstance(value, np.ndarray):
+            self.held[id(value)] = leaf.traced
+        return leaf
+
+    def array(self, value: Any) -> Any:
+        """The traced value of an array that is an input of the graph already, else None."""
+        known = self.held.get(id(value))
+        return self.recorder.constants.get(id(value), (None, None))[1] if known is None else known
+
+    def pinned(self, value: Any) -> Any:
+        """The same, of an array that the program found where it is read as a constant."""
+        known = self.held.get(id(value))
+        if known is not None:
+            self.same.append((None, value, known))
+        return known
+
+    def _refuse_shared(self, made: Input) -> None:
+        """Refuse a container that changes and holds objects or arrays: the graph may know them by other names."""
+        for part in parts(made.value):
+            if isinstance(part, np.ndarray) and self.array(part) is not None:
+                self.recorder.refuse(
+                    f"{made.label} changes, and holds an array that the program uses by another name as well",
+                    help="let it hold copies",
+                )
+
+    def _placeholder(self, name: str) -> Node:
+        graph = self.recorder.root.graph
+        first = next((node for node in graph.nodes if node.op != "placeholder"), None)
+        node = graph.create_node("placeholder", name, (), {}, name)
+        if node.name != name:
+            node.target = node.name
+        node._position = self.recorder.start
+        if first is not None:
+            first.prepend(node)
+        return node
+
+    # Changing
+
+    def may_have(self, owner: Any) -> bool:
+        """Whether an object is one whose state a graph may read and change."""
+        if id(owner) in self.owners or is_space(owner):
+            return True
+        if isinstance(owner, type):
+            return is_own(owner)
+        if id(owner) not in self.met or self.recorder._home(owner) is not None:
+            return False
+        if isinstance(owner, (Tensor, np.ndarray, types.ModuleType, types.FunctionType)):
+            return False
+        return not hasattr(type(owner), "__weft_outside__") and not hasattr(type(owner), "__weft_effects__")
+
+    def key(self, owner: Any, name: str) -> Key:
+        if is_space(owner):
+            return (id(owner), name)
+        return (owner if isinstance(owner, type) else type(owner), name)
+
+    def set(self, owner: Any, name: str, value: Any) -> bool:
+        """`owner.name = value`; False where the capture may not do that."""
+        if not self._begin(owner, name):
+            return False
+        check_value(self.recorder, owner, name, value)
+        self.prepare(owner, name)
+        recorder = self.recorder
+        recorder.python_effects += 1
+        if recorder.region is not recorder.root:
+            key = "cell_contents" if isinstance(owner, types.CellType) else name
+            recorder.places.changed(owner, key, place_label(owner, name), recorder.root)
+        value = self.given_away(value)
+        self._log.append((owner, name, own_value(owner, name), (id(owner), name) in self.written))
+        self.count += 1
+        set_state(owner, name, value)
+        self.written.add((id(owner), name))
+        self._emit(owner, name, value)
+        return True
+
+    def assign(self, owner: Any, name: str, value: Any) -> bool:
+        """The same, by way of what the class of the object has for it: a property, or a `__setattr__` of its own."""
+        if self.known is None or self.recorder.untyped or not self.may_have(owner):
+            return False
+        cls = type(owner)
+        if not isinstance(owner, (type, Module)):
+            setter = cls.__setattr__
+            if isinstance(setter, types.FunctionType):
+                self.recorder.run(setter, (owner, name, value), {})
+                return True
+            found = getattr(cls, name, None)
+            if isinstance(found, property):
+                if found.fset is None:
+                    raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no setter")
+                self.recorder.run(found.fset, (owner, value), {})
+                return True
+            if hasattr(found, "__set__") and not isinstance(found, types.MemberDescriptorType):
+                return False
+            if not hasattr(owner, "__dict__") and found is None:
+                raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=owner)
+        return self._holds(owner, name, value) or self.set(owner, name, value)
+
+    def _holds(self, owner: Any, name: str, value: Any) -> bool:
+        """Whether an object holds an array already, which has been written in place: `self.x += 1`."""
+        if not isinstance(value, Array) or value.path:
+            return False
+        held = own_value(owner, name)
+        return held is value or (isinstance(held, np.ndarray) and self.array(held) is value)
+
+    def set_variable(self, space: Any, name: str, value: Any) -> None:
+        """The same for a global or a variable of a function that is over; refused where that may not be."""
+        if self.set(space, name, value):
+            return
+        is_global = isinstance(space, dict)
+        what = f"the global {name}" if is_global else f"{name}, a variable of a function that is over"
+        self.recorder.refuse(
+            f"an assignment to {what}: it would happen once, when the program is captured",
+            help=f"return the {'value' if is_global else 'new value'}, or write into an array: a[...] = value",
+        )
+
+    def changes(self, container: Any) -> None:
+        """A container from outside is about to change: the capture is to know that from the beginning."""
+        origin = self.recorder.reads.origins.get(id(container))
+        if self.known is None or self.recorder.untyped or origin is None or self.recorder.deriving:
+            return
+        place, kept = origin
+        if place not in self.known.opaque or id(kept) in self.given:
+            raise Learned({place: kept}, opaque=True, whole=id(kept) in self.given)
+
+    def delete(self, owner: Any, name: str) -> bool:
+        """`del owner.name`; False where the capture may not do that."""
+        if not self._begin(owner, name):
+            return False
+        recorder = self.recorder
+        if recorder.region is not recorder.root:
+            recorder.refuse(
+                f"del {label(owner, name)} in a branch or loop", help="assign None, and delete it after the loop"
+            )
+        if own_value(owner, name) is MISSING:
+            raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}", name=name, obj=owner)
+        self.prepare(owner, name)
+        recorder.python_effects += 1
+        self._log.append((owner, name, own_value(owner, name), (id(owner), name) in self.written))
+        self.count += 1
+        delete_state(owner, name)
+        self.written.add((id(owner), name))
+        recorder.create(delete_state, (self.node(owner), name), {}, None)
+        return True
+
+    def _begin(self, owner: Any, name: str) -> bool:
+        recorder = self.recorder
+        if self.known is None or recorder.untyped or not self.may_have(owner):
+            return False
+        if recorder.deriving:
+            recorder.refuse(
+                f"{label(owner, name)} is assigned in a function that is differentiated",
+                help="return the new value, and assign it outside",
+            )
+        key = self.key(owner, name)
+        if key not in self.known.live or id(owner) in self.given:
+            raise Learned(dict.fromkeys(assigned_with(owner, name), owner), whole=id(owner) in self.given)
+        return True
+
+    def prepare(self, owner: Any, name: str) -> None:
+        """Before a place is changed for the first time: remember what it held, and what the graph is to take it for."""
+        place = (id(owner), name)
+        inner = self.recorder.region is not self.recorder.root
+        if place in self.written or any(one is owner and other == name for one, other, _ in self._journal):
+            return
+        own = own_value(owner, name)
+        if inner:
+            present = present_value(owner, name)
+            if present is MISSING:
+                self.recorder.reads.missing(owner, name)
+            else:
+                found = self.read(owner, name, present)
+                if found is MISSING:
+                    self.recorder.reads.note(owner, name, present)
+                elif found is not present:
+                    self._journal.append((owner, name, own))
+                    set_state(owner, name, found)
+                    self.written.add(place)
+                    return
+            self.written.add(place)
+        self._journal.append((owner, name, own))
+
+    def _emit(self, owner: Any, name: str, value: Any) -> None:
+        recorder, region = self.recorder, self.recorder.region
+        with_memory = isinstance(value, Array)
+        node = recorder.create(set_state, (self.node(owner), name, self.reference(value)), {}, None, name)
+        if not with_memory:
+            return
+        buffer = value.buffer
+        node.meta["type"] = value.spec
+        if buffer.target is None and region is recorder.root and not value.path and buffer.choice is None:
+            # From here on the caller has it: what is written into it is written there.
+            self._log.append(buffer)
+            buffer.target = node
+            region.held[buffer] = node
+            region.views.pop(buffer, None)
+        elif buffer.target is None:
+            self.sets.setdefault(region, {})[id(owner), name] = (owner, name, value, value.node)
+
+    def reference(self, value: Any) -> Any:
+        """A value as it is put into an object: an array of the caller's is that array itself."""
+        recorder = self.recorder
+        if isinstance(value, Array) and id(value) in self.views:
+            return recorder.region.lift(self.views[id(value)][1])
+        if isinstance(value, Array) and (value.path or value.buffer.target is not None):
+            return self._reference(value)
+        if isinstance(value, tuple) and type(value) is tuple:
+            return tuple(self.reference(part) for part in value)
+        return value
+
+    def _reference(self, value: Array) -> Any:
+        recorder, node = self.recorder, value.node
+        if value.buffer.target is not None:
+            node = self.recorder.region.lift(value.buffer.target)
+            for step in value.path:
+                node = step.apply(self.recorder, node, None)
+        if value.path and recorder.region is recorder.root:
+            self.views[id(value)] = (value, node)
+        return node
+
+    def mark(self) -> int:
+        """What is needed to take back what is assigned from now on."""
+        return len(self._log)
+
+    def go_back(self, mark: int) -> None:
+        """Take back what was assigned since a mark."""
+        for one in reversed(self._log[mark:]):
+            if isinstance(one, Buffer):
+                one.target = None
+                continue
+            owner, name, was, written = one
+            self.recorder.python_effects -= 1
+            self.count -= 1
+            restore(owner, name, was)
+            if not written:
+                self.written.discard((id(owner), name))
+        del self._log[mark:]
+
+    def handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Values that a container from outside will hold: arrays of the caller's are those arrays."""
+        made = []
+        for value in map(self.given_away, values):
+            if isinstance(value, Array) and value.buffer.target is None:
+                value.buffer.listed = True
+            made.append(self.reference(value))
+        return tuple(made)
+
+    def result(self, value: Any) -> Any:
+        """A part of the result: a view that an object holds is that view itself."""
+        return self.views[id(value)][1] if id(value) in self.views else self.recorder.arg(value)
+
+    def flush(self) -> None:
+        """Assign arrays again that were written since they were assigned in this region, which ends."""
+        region = self.recorder.region
+        for owner, name, value, before in list(self.sets.get(region, {}).values()):
+            present = present_value(owner, name)
+            if present is value and value.node is not before:
+                self._emit(owner, name, value)
+
+    def settle(self, owner: Any, name: str) -> None:
+        """After a branch or a loop that has changed a place: an array there is the caller's from now on."""
+        value = present_value(owner, name)
+        if isinstance(value, Array) and value.buffer.target is None and (id(owner), name) in self.written:
+            self._emit(owner, name, value)
+
+    def given_away(self, value: Any) -> Any:
+        """A value that goes into an object: containers that the program made are ones of the running graph by then."""
+        recorder = self.recorder
+        if isinstance(value, CONTAINERS) and recorder.lists.get(value) is None:
+            if recorder._home(value) is None and id(value) in recorder.reads.outside:
+                self.changes(value)  # it has another name from now on
+            if type(value) is list and not any(isinstance(part, CONTAINERS) for part in parts(value)):
+                recorder.lists.own(value)
+                return value
+            given = recorder.create(type(value), (list(value),), {}, None) if isinstance(value, set) else value
+            made = Opaque(recorder, recorder.create(new_container, (given,), {}, None))
+            let_go(recorder, value)
+            return made
+        if type(value) is tuple:
+            return tuple([self.given_away(part) for part in value])
+        if isinstance(value, Array) and value.path and value.buffer.target is None:
+            value.buffer.listed = True
+        return value
+
+    # Objects
+
+    def node(self, owner: Any) -> Node:
+        """The node by which the graph has an object."""
+        known = self.owners.get(id(owner))
+        if known is None:
+            name = "cell" if isinstance(owner, types.CellType) else "variables" if type(owner) is dict else None
+            name = name or (owner if isinstance(owner, type) else type(owner)).__name__.lower()
+            known = self.owners[id(owner)] = (owner, self._placeholder(name if name.isidentifier() else "owner"))
+        return self.recorder.region.lift(known[1])
+
+    def object_node(self, value: Any) -> Node | None:
+        """The node of an object that is a result, an argument of a call or held by another; None of what is none."""
+        if self.known is None or self.recorder.untyped or isinstance(value, (Traced, Undefined)):
+            return None
+        if not is_object(value):
+            return None
+        is_outside = id(value) in self.owners or (id(value) in self.met and self.recorder._home(value) is None)
+        return self.node(value) if is_outside else self._made(value)
+
+    def is_whole(self, value: Any) -> bool:
+        """Whether a part of the result is an object of the caller's, and no container of numbers."""
+        return id(value) in self.owners or (id(value) in self.met and id(value) not in self.given and is_object(value))
+
+    def _made(self, value: Any) -> Node | None:
+        """The node that makes an object of the program's when the graph runs; from then on it is the caller's."""
+        cls = type(value)
+        new: Any = cls.__new__
+        if new is not object.__new__ or hasattr(cls, "__del__"):
+            return None
+        recorder = self.recorder
+        names = tuple(attributes(value))
+        for name in names:
+            self.given_away(getattr(value, name))
+        args = (cls, names, *(self.reference(getattr(value, name)) for name in names))
+        node = recorder.create(new_object, args, {}, None, cls.__name__.lower())
+        self.owners[id(value)] = (value, node)
+        assert self.known is not None
+        for name in names:
+            self.written.add((id(value), name))
+            held = getattr(value, name)
+            if isinstance(held, Array) and held.buffer.target is None:
+                held.buffer.listed = True
+        for key in assigned_with(value, names[0] if names else "_"):
+            self.known.live.setdefault(key, value)
+        return node
+
+    def placeholders(self) -> Iterator[tuple[Any, Node]]:
+        """The objects that are inputs of the graph."""
+        return ((owner, node) for owner, node in self.owners.values() if node.op == "placeholder")
+
+    def names_before(self, owner: Any) -> tuple[str, ...]:
+        """The attributes that an object had of its own when the capture began."""
+        first: dict[str, Any] = {}
+        for one, name, was in self._journal:
+            if one is owner:
+                first.setdefault(name, was)
+        kept = [name for name in owner.__dict__ if first.get(name, owner) is not MISSING]
+        return (*kept, *(name for name, was in first.items() if was is not MISSING and name not in owner.__dict__))
+
+    def undo(self) -> None:
+        """Give every place what it held when the capture began."""
+        for owner, name, was in reversed(self._journal):
+            restore(owner, name, was)
+        self._journal.clear()

@@ -1,0 +1,236 @@
+"""Places of objects from outside: what one holds, what a person calls it, and which others change along with it."""
+
+from __future__ import annotations
+
+import array
+import collections
+import dis
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft import pytree
+from weft._module import Module
+from weft._objects import delete_state, new_container, new_object, set_state
+from weft.autograd import Tensor
+from weft.capture._arguments import Leaf
+from weft.capture._opaque import is_traceable
+from weft.pytree import LEAF
+
+MISSING: Any = object()
+CONTAINERS = (
+    list,
+    dict,
+    set,
+    collections.deque,
+    bytearray,
+    array.array,
+    collections.UserList,
+    collections.UserDict,
+    collections.ChainMap,
+)
+_OFTEN = 6  # so many values of one place, each with a graph of its own, are enough
+CHANGES = frozenset({set_state, delete_state, new_object, new_container})
+"""What the graph calls to change objects; none of them fails where the program's own statement does not."""
+KEEPING = frozenset(
+    {"append", "appendleft", "add", "insert", "extend", "extendleft", "update", "setdefault", "put", "push"}
+)
+"""Methods of containers that keep what they are given."""
+_MAKING = frozenset({"__init__", "__new__", "__post_init__"})
+
+Key = tuple[Any, str]
+"""A place as captures remember it: a class and an attribute of its objects, or the id of a space and a name in it."""
+
+
+class Learned(BaseException):  # no error: no handler of the program may catch it
+    """The program changes something outside, and has to be captured again with that in mind."""
+
+    def __init__(self, keys: Any, opaque: bool = False, whole: bool = False) -> None:
+        self.keys = keys
+        self.opaque = opaque
+        self.whole = whole
+
+
+class Known:
+    """What captures of one function have found out about the state it changes."""
+
+    def __init__(self) -> None:
+        self.live: dict[Key, Any] = {}  # places read anew by each call; the value keeps an id what it is
+        self.opaque: dict[Key, Any] = {}  # places that hold containers which change
+        self.counts: collections.Counter[Key] = collections.Counter()  # values that cost a graph of their own
+        self.whole = False  # whether objects that are arguments are what they are, and not what they hold
+
+    def learn(self, found: Learned) -> None:
+        (self.opaque if found.opaque else self.live).update(found.keys)
+        self.whole = self.whole or found.whole
+
+    def changing(self, function: Any, given: dict[str, Any]) -> set[str]:
+        """The parameters that hold containers which change; where one does, others may be it, or hold its parts."""
+        found = {name for name in given if (function, name) in self.opaque}
+        kinds = (*CONTAINERS, tuple)
+        return {name for name, value in given.items() if isinstance(value, kinds)} if found else found
+
+    def differs(self, key: Key, kept: Any) -> None:
+        """A graph did not hold for a call because of the value of a place."""
+        self.live.setdefault(key, kept)
+        self.counts[key] += 1
+
+    def often(self, key: Key) -> bool:
+        """Whether the value of a place has cost too many graphs."""
+        return self.counts[key] > _OFTEN
+
+
+class Input:
+    """What a place holds when a call begins, as an input of the graph."""
+
+    def __init__(self, owner: Any, name: str, value: Any, key: Key) -> None:
+        self.owner, self.name, self.value, self.key = owner, name, value, key
+        self.tree: Any = LEAF
+        self.leaves: list[Leaf] = []
+        self.traced: Any = None
+
+    @property
+    def label(self) -> str:
+        """What a person calls it."""
+        return label(self.owner, self.name)
+
+
+def label(owner: Any, name: str) -> str:
+    """What a person calls a place."""
+    if is_space(owner):
+        return name
+    return f".{name} of {owner.__name__}" if isinstance(owner, type) else f".{name} of a {type(owner).__name__}"
+
+
+def place_label(owner: Any, name: str) -> str:
+    return name if is_space(owner) else f".{name}"
+
+
+def is_object(value: Any) -> bool:
+    """Whether a value is an object of a class of the program's own, with attributes."""
+    if isinstance(value, (type, Module, Tensor, BaseException, tuple, *CONTAINERS)) or callable(
+        getattr(value, "__next__", None)
+    ):
+        return False
+    if callable(value) and not isinstance(getattr(type(value), "__call__", None), types.FunctionType):  # noqa: B004  # what a call of it runs is wanted
+        return False
+    return is_own(type(value)) and (hasattr(value, "__dict__") or hasattr(type(value), "__slots__"))
+
+
+def is_container(value: Any) -> bool:
+    """Whether an argument of this kind is taken apart."""
+    return pytree.flatten(value)[1].kind is not None
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and is_traceable(value)
+
+
+def attributes(value: Any) -> list[str]:
+    """The names of what an object holds itself."""
+    slots = [name for cls in type(value).__mro__ for name in _slots(cls)]
+    return [*(name for name in slots if hasattr(value, name)), *getattr(value, "__dict__", ())]
+
+
+def _slots(cls: type) -> tuple[str, ...]:
+    slots = cls.__dict__.get("__slots__", ())
+    names = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+
+
+def parts(value: Any) -> Iterator[Any]:
+    held = value.values() if hasattr(value, "values") else value
+    for part in held if not isinstance(value, (bytearray, str, bytes, array.array)) else ():
+        yield part
+        if isinstance(part, (list, tuple, dict)):
+            yield from parts(part)
+
+
+def is_space(owner: Any) -> bool:
+    """Whether names are looked up in it: the dict of a module, or the cell of a variable."""
+    return type(owner) is dict or isinstance(owner, types.CellType)
+
+
+def own_value(owner: Any, name: str) -> Any:
+    """What a place itself holds, not the class of an object: MISSING where that is nothing."""
+    if isinstance(owner, types.CellType):
+        try:
+            return owner.cell_contents
+        except ValueError:
+            return MISSING
+    if type(owner) is dict:
+        return owner.get(name, MISSING)
+    if name in getattr(owner, "__dict__", ()):
+        return owner.__dict__[name]
+    slot = next((cls.__dict__[name] for cls in type(owner).__mro__ if name in cls.__dict__), None)
+    if isinstance(slot, types.MemberDescriptorType):
+        return getattr(owner, name, MISSING)
+    return MISSING
+
+
+def present_value(owner: Any, name: str) -> Any:
+    """What is read there."""
+    if is_space(owner):
+        return own_value(owner, name)
+    return getattr(owner, name, MISSING)
+
+
+def assigned_with(owner: Any, name: str) -> list[Key]:
+    """Places that are likely assigned where one is: what methods of the class assign, but those that make objects."""
+    if is_space(owner):
+        return [(id(owner), name)]
+    cls = owner if isinstance(owner, type) else type(owner)
+    names = {name}
+    for part in cls.__mro__[:-1]:
+        for method in vars(part).values():
+            function = getattr(method, "__func__", getattr(method, "fget", method))
+            if isinstance(function, types.FunctionType) and function.__name__ not in _MAKING:
+                stored = (i for i in dis.get_instructions(function.__code__) if i.opname == "STORE_ATTR")
+                names |= {str(instruction.argval) for instruction in stored}
+    return [(cls, one) for one in names]
+
+
+def is_own(value: Any) -> bool:
+    """Whether a function or a module is the program's, and no part of weft, NumPy or the standard library."""
+    name = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None) or ""
+    root = name.partition(".")[0]
+    return root not in ("numpy", "weft") and (root == "__main__" or root not in sys.stdlib_module_names)
+
+
+def check_value(recorder: Any, owner: Any, name: str, value: Any) -> None:
+    """Refuse values that an object is not to hold when the graph runs."""
+    if isinstance(owner, Module) and (isinstance(value, (Module, Tensor)) or name in vars(owner).get("_buffers", ())):
+        recorder.refuse(f"{label(owner, name)}, a part of a module, is assigned", help="do it outside")
+    if getattr(type(value), "_is_tensor", False) or isinstance(value, Tensor):
+        recorder.refuse(
+            f"a Tensor is kept in {label(owner, name)}", help="keep its numbers: .item(), or .detach().numpy()"
+        )
+
+
+def restore(owner: Any, name: str, was: Any) -> None:
+    """Let a place hold what it held."""
+    if was is not MISSING:
+        set_state(owner, name, was)
+    elif own_value(owner, name) is not MISSING:
+        delete_state(owner, name)
+
+
+def let_go(recorder: Any, value: Any) -> None:
+    """The program's own container is the running graph's: changed by another name, it is refused."""
+    home = recorder._home(value)
+    if home is not None:
+        home.made.discard(id(value))
+    for part in parts(value):
+        if isinstance(part, CONTAINERS):
+            let_go(recorder, part)
+
+
+def share_parts(changing: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """Whether containers that change are, or hold, some that others are or hold."""
+    known: set[int] = set()
+    for value in changing:
+        known |= {id(part) for part in (value, *parts(value)) if isinstance(part, CONTAINERS)}
+    return any(id(part) in known for value in others for part in (value, *parts(value)) if isinstance(part, CONTAINERS))
