@@ -135,8 +135,6 @@ CONDITIONS = [
     (called("setattr", X, NAME, X), "setattr writes"),
     (called("str.format", {"held": "{0.x}"}, X), "may read attributes"),
     (called("numpy.ndarray", {"held": 3}), "not a function to be called"),
-    (called("weft.step.number_of", X, {"held": "__dict__"}), "no public name"),
-    (called("weft.step.set_number", X, X, X), "no public name"),
     (condition(["call", {"held": 3}, X]), "what is no function"),
     (condition(["call", X, X]), "should be dict"),
     (condition(["call", {"check": "exec"}, X]), "what is no function"),
