@@ -879,7 +879,7 @@ def test_an_array_that_a_container_outside_holds_is_not_written_later() -> None:
         return doubled
 
     thing = Thing(items=[])
-    with pytest.raises(CaptureError, match="a write to doubled, which a list"):
+    with pytest.raises(CaptureError, match="a write to doubled, which an object from outside holds"):
         weft.compile(keeps)(thing, X)
     assert thing.items == []
 

@@ -104,7 +104,7 @@ def _capture(
     `numbers` says whether Python's numbers are inputs of the graph, or fixed; `integers` whether integers are, too.
     With `joins` branches and loops may leave a variable with values of different types. With `whole` a large container
     of plain data is one input. With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the
-    recorder. `known` is the state outside that the program changes, as far as attempts before have found out; None where
+    recorder. `known` is the state outside that the program changes, as far as attempts before found out; None where
     it may change none.
     """
     wrap_later_names()

@@ -400,7 +400,7 @@ class State:
         made = []
         for value in map(self.given_away, values):
             if isinstance(value, Array) and value.buffer.target is None:
-                value.buffer.listed = True
+                value.buffer.listed = "an object from outside"
             made.append(self.reference(value))
         return tuple(made)
 
@@ -438,7 +438,7 @@ class State:
         if type(value) is tuple:
             return tuple([self.given_away(part) for part in value])
         if isinstance(value, Array) and value.path and value.buffer.target is None:
-            value.buffer.listed = True
+            value.buffer.listed = "an object from outside"
         return value
 
     # Objects
@@ -483,7 +483,7 @@ class State:
             self.written.add((id(value), name))
             held = getattr(value, name)
             if isinstance(held, Array) and held.buffer.target is None:
-                held.buffer.listed = True
+                held.buffer.listed = "an object from outside"
         for key in assigned_with(value, names[0] if names else "_"):
             self.known.live.setdefault(key, value)
         return node
