@@ -40,6 +40,7 @@ from weft.capture._state_places import (
     is_space,
     label,
     let_go,
+    names_before,
     own_value,
     parts,
     place_label,
@@ -494,12 +495,7 @@ class State:
 
     def names_before(self, owner: Any) -> tuple[str, ...]:
         """The attributes that an object had of its own when the capture began."""
-        first: dict[str, Any] = {}
-        for one, name, was in self._journal:
-            if one is owner:
-                first.setdefault(name, was)
-        kept = [name for name in owner.__dict__ if first.get(name, owner) is not MISSING]
-        return (*kept, *(name for name, was in first.items() if was is not MISSING and name not in owner.__dict__))
+        return names_before(owner, [(name, was) for one, name, was in self._journal if one is owner])
 
     def undo(self) -> None:
         """Give every place what it held when the capture began."""

@@ -234,3 +234,10 @@ def share_parts(changing: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     for value in changing:
         known |= {id(part) for part in (value, *parts(value)) if isinstance(part, CONTAINERS)}
     return any(id(part) in known for value in others for part in (value, *parts(value)) if isinstance(part, CONTAINERS))
+
+
+def names_before(owner: Any, changed: list[tuple[str, Any]]) -> tuple[str, ...]:
+    """The attributes that an object had, given what the changed ones held at first."""
+    first = dict(reversed(changed))
+    kept = [name for name in owner.__dict__ if first.get(name, owner) is not MISSING]
+    return (*kept, *(name for name, was in first.items() if was is not MISSING and name not in owner.__dict__))
