@@ -417,7 +417,9 @@ class Plain:
 
 @pytest.mark.parametrize("make", [Plain, lambda a, b: SimpleNamespace(a=a, b=b)])
 def test_other_objects_are_refused_by_class(make: Any) -> None:
-    ways = [weft.compile, weft.vmap, lambda f: lambda a, b: weft.script(f), lambda f: lambda a, b: weft.trace(f, a, b)]
+    with pytest.raises(CaptureError, match="vmap: a result of which only running tells what it is"):
+        weft.vmap(lambda a, b: Plain(a, b))(X, Y)
+    ways = [lambda f: lambda a, b: weft.script(f), lambda f: lambda a, b: weft.trace(f, a, b)]
     for way in ways:
         with pytest.raises(CaptureError, match="cannot be an argument or a result in a graph") as caught:
             way(lambda a, b: make(a, b))(X, Y)
@@ -427,3 +429,12 @@ def test_other_objects_are_refused_by_class(make: Any) -> None:
         with pytest.raises(weft.errors.NotDifferentiable, match=r"an object of class (Plain|SimpleNamespace)"):
             derivative(lambda c: (c.a * c.b).sum())(given)
     assert np.array_equal(weft.compile(lambda c: c.a * c.b)(given), X * Y)
+
+
+def test_a_compiled_function_gives_objects_of_the_program() -> None:
+    compiled = weft.compile(lambda a, b: Plain(a * 2, b))
+    one, other = compiled(X, Y), compiled(X, Y)
+    assert type(one) is Plain
+    assert one is not other
+    assert np.array_equal(one.a, X * 2)
+    assert one.b is Y

@@ -309,6 +309,7 @@ def _settled(
         recorder.python_effects += 1
         recorder.lists.own(*values)
         return _recorded(recorder, function, args, kwargs)
+    _learn(recorder, (getattr(function, "__self__", None), *args, *kwargs.values()), values)
     for (value, held), (_, now) in zip(changed, after, strict=True):
         places = None if recorder._home(value) is None else _places(value, held, now)
         for key, label in places or ():
@@ -322,6 +323,15 @@ def _settled(
     if error is not None:
         _raise(recorder, function, error, traced)
     return result
+
+
+def _learn(recorder: Recorder, given: Iterable[Any], changed: list[Any]) -> None:
+    """Tell of containers from outside that a call was given and has changed, in what they hold themselves as well."""
+    known = [value for value in given if id(value) in recorder.reads.origins]
+    for container in known:
+        reached = Watch(recorder, container).objects
+        if any(id(value) in reached for value in changed):
+            recorder.state.changes(container)
 
 
 def _places(value: Any, before: Any, now: Any) -> list[tuple[Any, str]] | None:

@@ -91,6 +91,7 @@ class Guarded:
     runner: Runner
     run: Callable[..., Any]
     edited = False
+    given_up: Any = None  # why the function itself is run where the conditions hold
 
     def use(self, runner: Runner) -> None:
         """Run the graph so, where the conditions hold."""

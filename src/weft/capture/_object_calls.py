@@ -44,6 +44,7 @@ def own_dict(recorder: Recorder, owner: Any) -> dict[str, Any]:
     if home is not None and id(owner) not in state.owners:
         home.made.add(id(owner.__dict__))
         home.kept.append(owner.__dict__)
+        state.dicts[id(owner.__dict__)] = (owner.__dict__, owner)
         return owner.__dict__  # type: ignore[no-any-return]  # a dict
     if not state.may_have(owner) or state.known is None:
         return recorder.attribute(owner, "__dict__")  # type: ignore[no-any-return]  # a dict
@@ -60,7 +61,8 @@ def set_in_dict(recorder: Recorder, mapping: Any, key: Any, value: Any) -> bool:
     if found is None:
         return False
     if not recorder.state.set(found[1], key, value):
-        recorder.change_object(found[1], f".{key} = …")
+        recorder.change_place(found[1], key, f".{key}")
+        recorder.reads.made(value)
     mapping[key] = value
     return True
 

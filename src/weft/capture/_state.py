@@ -419,8 +419,10 @@ class State:
 
     def settle(self, owner: Any, name: str) -> None:
         """After a branch or a loop that has changed a place: an array there is the caller's from now on."""
+        if (id(owner), name) not in self.written:
+            return
         value = present_value(owner, name)
-        if isinstance(value, Array) and value.buffer.target is None and (id(owner), name) in self.written:
+        if isinstance(value, Array) and value.buffer.target is None:
             self._emit(owner, name, value)
 
     def given_away(self, value: Any) -> Any:
