@@ -56,5 +56,34 @@ def new_container(value: Any) -> Any:
     return value
 
 
-for _function in (set_state, new_object, new_container):
+class Space:
+    """What a saved graph reads and changes of an object that is not there any more: its attributes."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+    def train(self, mode: bool) -> None:
+        """What `module.train(mode)` says."""
+        self.__dict__["training"] = mode
+
+
+@has_side_effect
+def set_saved(owner: Any, name: str, value: Any) -> Any:
+    """What `set_state` is in a file: of what came with it, and of nothing else."""
+    return set_state(_saved(owner), name, value)
+
+
+@has_side_effect
+def delete_saved(owner: Any, name: str) -> None:
+    """What `delete_state` is in a file."""
+    del _saved(owner).__dict__[name]
+
+
+def _saved(owner: Any) -> Any:
+    if type(owner) is not Space:
+        raise TypeError(f"a {type(owner).__name__} did not come with the file, which may not change it")
+    return owner
+
+
+for _function in (set_state, set_saved, new_object, new_container):
     setattr(_function, HOLDS, True)

@@ -67,14 +67,6 @@ class Holder:
         self.value = value
 
 
-class Numbers(dict[str, Any]):
-    """The numbers of an object that is not there any more: what a saved graph reads and changes of it."""
-
-    def train(self, mode: bool) -> None:
-        """What `module.train(mode)` says."""
-        self["training"] = mode
-
-
 @has_side_effect
 def set_mode(holder: Holder, mode: bool) -> None:
     """`module.train(mode)`."""

@@ -53,15 +53,21 @@ def refused(path: Path, says: str) -> None:
         weft.load(path)
 
 
+class Counter:
+    def __init__(self) -> None:
+        self.steps = 0
+
+
 def functions() -> list[Any]:
     """A function with branches on its arguments, one of Tensors with a backward, and a training step."""
-    rng, weights = np.random.default_rng(0), np.arange(3.0)
+    counter, rng, weights = Counter(), np.random.default_rng(0), np.arange(3.0)
 
     @weft.compile
     def plain(x, how="sum", *rest):
+        counter.steps += 1
         if len(x) > 2 and how == "sum":
             x[0] = rng.normal()
-        return {"a": x[:3] @ weights, "b": rest}
+        return {"a": x[:3] @ weights, "b": (rest, counter.steps)}
 
     plain(np.ones(3))
     plain(np.ones(4), "sum", {"c": [np.ones(2), None]})
@@ -135,11 +141,17 @@ CONDITIONS = [
     (called("setattr", X, NAME, X), "setattr writes"),
     (called("str.format", {"held": "{0.x}"}, X), "may read attributes"),
     (called("numpy.ndarray", {"held": 3}), "not a function to be called"),
+    (called("weft.state.delete", X, {"held": "__dict__"}), "no public name"),
+    (called("weft.state.set", X, X, X), "no public name"),
+    (called("weft.state.set", X, {"held": "__class__"}, X), "no public name"),
     (condition(["call", {"held": 3}, X]), "what is no function"),
     (condition(["call", X, X]), "should be dict"),
     (condition(["call", {"check": "exec"}, X]), "what is no function"),
     (condition(["call"]), "0 parts"),
-    (condition(["attribute", X, NAME]), "unknown form"),
+    (condition(["attribute", X, NAME]), "should be dict"),
+    (condition(["attribute", {"held": 1}, {"held": "real"}]), "did not come with the file"),
+    (condition(["attribute", {"held": {"object": 0}}, NAME]), "did not come with the file"),
+    (condition(["attribute", {"held": {"object": 0}}]), "1 parts"),
     (condition(["get", X, NAME]), "unknown form"),
     (condition(["cell", X]), "unknown form"),
     (condition(["code", X]), "unknown form"),
@@ -199,9 +211,10 @@ CHANGES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda f: f["objects"].append({"kind": "exec"}), "unknown kind"),
     (lambda f: f["objects"].append({"kind": "object", "class": "os:system", "attributes": {}}), "was not allowed"),
     (lambda f: f["objects"].append({"kind": "object", "class": "dict", "attributes": {}}), "neither an optimiser"),
-    (lambda f: f["objects"].append({"kind": "numbers", "values": {"a b": 1}}), "is not a name"),
-    (lambda f: f["objects"].append({"kind": "numbers", "values": {"a": "text"}}), "is no number"),
+    (lambda f: f["objects"].append({"kind": "space", "values": {"a b": 1}}), "is not a name"),
+    (lambda f: f["objects"].append({"kind": "space", "values": {"__class__": 1}}), "holds what it cannot"),
     (lambda f: f["objects"].append({"kind": "generator", "state": {"bit_generator": "Generator"}}), "unknown kind"),
+    (lambda f: f["objects"].append({"kind": "holder", "of": 3}), "holds what it cannot"),
     (lambda f: f["objects"].append({"kind": "was", "parts": {"tuple": []}}), "parts it should have"),
 ]
 

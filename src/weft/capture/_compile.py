@@ -524,11 +524,11 @@ class CompiledFunction:
 
         return state_names(self._entries, self._held)
 
-    def _counted(self, owner: Any) -> dict[str, Any]:
-        """The numbers of an object that the graphs read and change."""
-        from weft.capture._save_function import counted
+    def _live(self) -> Any:
+        """The objects that the graphs change, by id."""
+        from weft.capture._save_function import live_places
 
-        return counted(self._entries, owner)
+        return live_places(self._entries)
 
     def __repr__(self) -> str:
         count = len(self._entries)

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from weft._objects import Space
 from weft.autograd import Tensor
-from weft.capture._checks import FORMS, Assigned, Checks, Condition, Expr
+from weft.capture._checks import FORMS, MISS, Assigned, Checks, Condition, Expr
 from weft.capture._compile import Runner
 from weft.capture._guards import CHECKED
 from weft.capture._loaded import LoadedEntry, LoadedFunction
@@ -135,7 +136,7 @@ class FunctionReader:
         if depth > _DEEPEST:
             refuse("a condition is nested too deeply")
         if type(data) is dict:
-            return Expr("held", (self._held(data),))
+            return Expr("held", (MISS if data.keys() == {"missing"} else self._held(data),))
         name, *parts = expect(data, list, "an expression") or [None]
         if name == "argument" or name == "variable":
             known = range(self._parameters) if name == "argument" else self._known
@@ -154,12 +155,21 @@ class FunctionReader:
             refuse(f"a condition {name!r} has {len(parts)} parts")
         if name == "call":
             return self._call(parts, depth)
+        if name == "attribute":
+            self._check_place(parts)
         return Expr(name, tuple([self._expression(one, depth + 1) for one in parts]))
 
     def _held(self, data: dict[str, Any]) -> Any:
         if data.keys() != {"held"}:
             refuse("a condition holds something of unknown form")
         return self.decoder.value(data["held"])
+
+    def _check_place(self, parts: list[Any]) -> None:
+        """Refuse to read an attribute of anything but an object that came with the file."""
+        held = [expect(one, dict, "a part of a place") for one in row(parts, 2, "a place")]
+        owner, name = (self._held(one) for one in held)
+        if type(owner) is not Space or not isinstance(name, str) or name.startswith("__"):
+            refuse("a condition reads an attribute of what did not come with the file")
 
     def _call(self, parts: list[Any], depth: int) -> Expr:
         """A call of a function of guards, or of one that graphs may call, as they may call it."""
@@ -187,8 +197,8 @@ class FunctionReader:
         return import_module("weft.transform._taped").Taped.restored(facts, graphs)
 
 
-_READ = frozenset(FORMS) - {"cell", "get", "attribute", "code"}
-"""The forms that a file may hold: what is read from outside is no part of one."""
+_READ = frozenset(FORMS) - {"cell", "get", "code"}
+"""The forms that a file may hold: of what was read from outside, what came with it."""
 
 
 def _text(value: Any) -> str:

@@ -9,11 +9,12 @@ import inspect
 from typing import Any
 
 from weft._frames import hide_frames
-from weft._step import Holder
+from weft._objects import Space
 from weft._tracing import current_recorder
 from weft.capture._checks import MISS, Checks
 from weft.capture._compile import CompiledFunction, Guarded, Runner
 from weft.capture._loaded_inside import call_inside
+from weft.capture._object_files import owner_of
 from weft.capture._recorder import Recorder
 from weft.errors import NotCovered
 from weft.graph import Graph, GraphModule
@@ -69,7 +70,8 @@ class LoadedFunction(CompiledFunction):
     @property
     def state(self) -> dict[str, Any]:
         """What the graphs read from outside, by name; counters as a dict of numbers."""
-        return {name: value.value if type(value) is Holder else value for name, value in self._saved.items()}
+        found = {name: owner_of(value) for name, value in self._saved.items()}
+        return {name: vars(value) if type(value) is Space else value for name, value in found.items()}
 
     def _resolve(self) -> None:
         self._plain = self
@@ -140,8 +142,8 @@ class LoadedFunction(CompiledFunction):
     def _state(self) -> dict[str, Any]:
         return self._saved
 
-    def _counted(self, owner: Any) -> dict[str, Any]:
-        return dict(owner)
+    def _live(self) -> dict[int, Any]:
+        return {}
 
     def __reduce__(self) -> str:
         raise TypeError(f"{self.__name__} came from a file and is not pickled: save it, f.save(path)")

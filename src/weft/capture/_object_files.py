@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from weft._step import Holder, Numbers
+from weft._objects import Space
+from weft._step import Holder
 from weft.autograd import Tensor
 from weft.capture._step_guards import Was
 from weft.graph._decode import Decoder, expect, refuse
@@ -33,7 +34,7 @@ def owner_of(value: Any) -> Any:
 
 def is_object(value: Any) -> bool:
     """Whether a value goes to a file as an object of its own."""
-    return isinstance(value, (Holder, Was, *_GENERATORS)) or _family(type(value)) is not None
+    return isinstance(value, (Holder, Space, Was, *_GENERATORS)) or _family(type(value)) is not None
 
 
 def parts_of(value: Any) -> Iterator[Tensor]:
@@ -60,11 +61,20 @@ def _family(cls: type) -> type | None:
     return next((base for base in bases if issubclass(cls, base)), None)
 
 
-def describe(value: Any, encoder: Encoder, counted: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """An object as data; `counted` gives the numbers that the graphs know of the owner of counters."""
+def space(values: dict[str, Any], encoder: Encoder) -> dict[str, Any]:
+    """What graphs read and change of an object, as data."""
+    for name, value in values.items():
+        try:
+            encoder.value(value)
+        except Unsupported as error:
+            raise Unsupported(f".{name} of an object that it changes: {error}") from None
+    return {"kind": "space", "values": {name: encoder.value(value) for name, value in values.items()}}
+
+
+def describe(value: Any, encoder: Encoder) -> dict[str, Any]:
+    """An object as data."""
     if type(value) is Holder:
-        numbers = counted(value.value)
-        return {"kind": "numbers", "values": {name: encoder.value(number) for name, number in numbers.items()}}
+        return {"kind": "holder", "of": encoder.value(value.value)}
     if isinstance(value, Was):
         states = [
             (parameter, dict(kinds), frozenset(begun), dict(plain)) for parameter, kinds, begun, plain in value.states
@@ -110,14 +120,18 @@ def build(data: Any, decoder: Decoder) -> Any:
     return builder(data, decoder)
 
 
-def _numbers(data: dict[str, Any], decoder: Decoder) -> Holder:
-    found = Numbers()
-    for name, value in expect(data.get("values"), dict, "the numbers of an object").items():
-        number = decoder.value(value)
-        if not isinstance(number, (bool, int, float, np.generic)):
-            refuse(f"{name!r} is no number")
-        found[check_name(name, refuse)] = number
-    return Holder(found)
+def _space(data: dict[str, Any], decoder: Decoder) -> Space:
+    values = expect(data.get("values"), dict, "what an object holds")
+    if any(name.startswith("__") for name in values):
+        refuse("an object holds what it cannot")
+    return Space({check_name(name, refuse): decoder.value(value) for name, value in values.items()})
+
+
+def _holder(data: dict[str, Any], decoder: Decoder) -> Holder:
+    owner = decoder.value(data.get("of"))
+    if type(owner) is not Space:
+        refuse("it holds what it cannot")
+    return Holder(owner)
 
 
 def _built_was(data: dict[str, Any], decoder: Decoder) -> Was:
@@ -206,7 +220,8 @@ def _unsupported(reason: str) -> Any:
 
 
 _BUILDERS: dict[str, Callable[[dict[str, Any], Decoder], Any]] = {
-    "numbers": _numbers,
+    "space": _space,
+    "holder": _holder,
     "was": _built_was,
     "generator": _generator,
     "random_state": _random_state,

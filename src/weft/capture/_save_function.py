@@ -22,18 +22,22 @@ from typing import Any
 
 from weft import _where
 from weft._module import Module
-from weft._step import set_mode
+from weft._objects import Space
+from weft._step import Holder
 from weft.autograd import Tensor
-from weft.capture._checks import Assigned, Checks, Condition, Expr
+from weft.capture._checks import MISS, Assigned, Checks, Condition, Expr, form
 from weft.capture._guards import CHECKED
-from weft.capture._object_files import describe, is_object, owner_of, parts_of
-from weft.capture._report import all_nodes
+from weft.capture._object_files import describe, is_object, owner_of, parts_of, space
+from weft.capture._state_places import MISSING, is_space, own_value
 from weft.errors import FileError, WeftError
 from weft.graph import Graph
 from weft.graph._encode import Unsupported
 from weft.graph._save import FUNCTION_FORMAT, Writer, write
 
 _NUMBERS = ("argument", "variable")
+_PLACES = ("attribute", "get", "cell")
+Live = dict[int, tuple[Any, dict[str, None]]]
+"""By id, objects that graphs change, and the names of what they read and change of them."""
 
 
 def save_function(function: Any, path: str | os.PathLike[str], sources: bool) -> None:
@@ -55,6 +59,7 @@ class _FunctionWriter:
         self.encoder = self.files.encoder
         self.encoder.object = self._object
         self.objects: list[Any] = []
+        self.live: Live = function._live()
         self._numbers: dict[int, int] = {}
         self._keep: list[Any] = []
 
@@ -85,8 +90,7 @@ class _FunctionWriter:
             raise WeftError(f"{self.name} was not called yet, so there is nothing to save", help="call it first")
         kept, others = [], []
         for entry in self.function._entries:
-            self._check_objects(entry)
-            own, outside = _split(entry.checks, len(self.held))
+            own, outside = _split(entry.checks, len(self.held), self.live)
             values = (*self.held, *(None,) * (entry.checks.parameters - len(self.held)))
             failed = Checks(outside, entry.checks.parameters, ()).failing(values)
             if failed is None:
@@ -96,17 +100,6 @@ class _FunctionWriter:
         if not kept:
             raise self._fail(f"no graph is for what it reads from outside now: {others[-1]}", "call it, then save it")
         return kept
-
-    def _check_objects(self, entry: Any) -> None:
-        """Refuse a graph that changes what no file can hold: objects, or lists and dicts, of the program around."""
-        captured = getattr(entry, "captured", None)
-        changed = None if captured is None else captured.recorder.state.changed
-        if changed is not None:
-            raise self._fail(
-                f"it changes {changed}, which is outside of it, and no file holds that",
-                "return the new value, or write into an array",
-                self._place(),
-            )
 
     def _entry(self, number: int, entry: Any, steps: list[Any]) -> dict[str, Any]:
         path, runner = f"graph{number + 1}", entry.runner
@@ -137,23 +130,31 @@ class _FunctionWriter:
             "basic": step.basic,
         }
 
-    def _expression(self, given: Expr, says: str) -> Any:
-        form, parts = given
-        if form in _NUMBERS:
-            return [form, parts[0]]
-        if form != "held":
-            return [form, *(self._expression(one, says) if type(one) is Expr else one for one in parts)]
+    def _cannot_tell(self, says: str, why: Any) -> FileError:
+        return self._fail(
+            f"it holds while {says}, and that cannot be told in another process: {why}",
+            "let what decides be an array, a number, a text, or a container of them",
+            self._place(),
+        )
+
+    def _expression(self, given: Expr, says: str, asks_identity: bool = False) -> Any:
+        name, parts = _plain_place(given, self.live)
+        if name in _NUMBERS:
+            return [name, parts[0]]
+        if name != "held":
+            is_test = name in ("is", "is not", "unchanged")
+            return [name, *(self._expression(one, says, is_test) if type(one) is Expr else one for one in parts)]
+        if parts[0] is MISSING or parts[0] is MISS:
+            return {"missing": None}
+        if asks_identity and (id(parts[0]) in self.live or is_object(parts[0]) or type(parts[0]) is Space):
+            raise self._cannot_tell(says, f"it is a {type(parts[0]).__name__}")
         known = CHECKED.get(parts[0]) if callable(parts[0]) and not isinstance(parts[0], Tensor) else None
         if known is not None:
             return {"check": known}
         try:
             return {"held": self.encoder.value(parts[0])}
         except Unsupported as error:
-            raise self._fail(
-                f"it holds while {says}, and that cannot be told in another process: {error}",
-                "let what decides be an array, a number, a text, or a container of them",
-                self._place(),
-            ) from None
+            raise self._cannot_tell(says, error) from None
 
     def _taped(self, taped: Any, path: str) -> dict[str, Any]:
         described = {key: self._value(value, "its backward") for key, value in taped.facts().items()}
@@ -213,16 +214,23 @@ class _FunctionWriter:
 
     def _object(self, value: Any) -> int | None:
         """The number of an object; what it is made of comes before it."""
-        if not is_object(value):
+        is_space = id(value) in self.live or type(value) is Space
+        if not is_space and not is_object(value):
             return None
-        owner = owner_of(value)
-        known = self._numbers.get(id(owner))
+        known = self._numbers.get(id(value))
         if known is None:
-            described = describe(value, self.encoder, self.function._counted)
-            known = self._numbers[id(owner)] = len(self.objects)
+            described = space(self._held_by(value), self.encoder) if is_space else describe(value, self.encoder)
+            known = self._numbers[id(value)] = len(self.objects)
             self.objects.append(described)
-            self._keep.append(owner)
+            self._keep.append(value)
         return known
+
+    def _held_by(self, owner: Any) -> dict[str, Any]:
+        """What an object that the graphs change holds now, as far as they know of it."""
+        if type(owner) is Space:
+            return dict(vars(owner))
+        found = {name: own_value(owner, name) for name in self.live[id(owner)][1]}
+        return {name: value for name, value in found.items() if value is not MISSING}
 
     def _grads(self, state: dict[str, Any]) -> Iterator[list[Any]]:
         seen: set[int] = set()
@@ -233,31 +241,38 @@ class _FunctionWriter:
                     yield [self._value(one, name), self._value(one.grad._array, f"{name}.grad")]
 
 
-def _split(checks: Checks, held: int) -> tuple[list[Any], list[Any]]:
+def _split(checks: Checks, held: int, live: Live) -> tuple[list[Any], list[Any]]:
     """The conditions on calls and on the state, and those on what is read from outside or bound to the function."""
     bound = {("argument", number) for number in range(held)}
+    state: set[tuple[str, int]] = set()
     own: list[Any] = []
     outside: list[Any] = []
     for step in checks.steps:
+        given = step.value if isinstance(step, Assigned) else step.test
+        of_state = _reads(given, live, True) or not state.isdisjoint(_atoms((given,)))
         if isinstance(step, Assigned):
-            names = {("variable", number) for number in range(step.first, step.first + (step.many or 1))}
-            fixed = _reads_outside(step.value) or _only(step.value, bound)
-            if fixed:
+            names = _names(step)
+            if of_state:
+                state |= names
+            elif _reads(given, live, False) or _only(given, bound):
                 bound |= names
                 outside.append(step)
             own.append(step)
         else:
-            (outside if step.outside or _only(step.test, bound) else own).append(step)
+            (outside if not of_state and (step.outside or _only(given, bound)) else own).append(step)
     used = _atoms((*_expressions([step for step in own if type(step) is Condition]), *checks.inputs))
     kept: list[Any] = []
     for step in reversed(own):  # of variables, those that a condition or an input asks for
         if type(step) is Assigned:
-            names = {("variable", number) for number in range(step.first, step.first + (step.many or 1))}
-            if names.isdisjoint(used):
+            if _names(step).isdisjoint(used):
                 continue
             used |= _atoms((step.value,))
         kept.append(step)
     return kept[::-1], outside
+
+
+def _names(step: Assigned) -> set[tuple[str, int]]:
+    return {("variable", number) for number in range(step.first, step.first + (step.many or 1))}
 
 
 def _expressions(steps: Iterable[Any]) -> Iterator[Expr]:
@@ -289,10 +304,36 @@ def _only(given: Expr, bound: set[tuple[str, int]]) -> bool:
     return bool(atoms) and atoms <= bound
 
 
-def _reads_outside(given: Expr) -> bool:
-    if given.form in ("cell", "get", "attribute", "code"):
+def _reads(given: Expr, live: Live, state: bool) -> bool:
+    """Whether an expression reads a place from outside: one that graphs change, where `state`, else any other."""
+    if given.form in (*_PLACES, "code") and (given.form in _PLACES and _owner(given, live) is not None) is state:
         return True
-    return given.form != "held" and any(_reads_outside(one) for one in given.parts if type(one) is Expr)
+    if state and _plain_place(given, live) is not given:
+        return True
+    return given.form != "held" and any(_reads(one, live, state) for one in given.parts if type(one) is Expr)
+
+
+def _owner(given: Expr, live: Live) -> Any:
+    """The object of which an expression reads a place, where that is one that graphs change."""
+    holder = given.parts[0]
+    if type(holder) is not Expr or holder.form != "held":
+        return None
+    owner = holder.parts[0]
+    if type(owner) is Space:
+        return owner, {}
+    known = live.get(id(owner))
+    return known if known is not None and (given.form == "cell" or given.parts[1].parts[0] in known[1]) else None
+
+
+def _plain_place(given: Expr, live: Live) -> Expr:
+    """A place of an object that graphs change, as the attribute that it is in a file."""
+    asked = given.form == "call" and given.parts[0].parts[0] is own_value and len(given.parts) == 3
+    place = Expr("attribute", given.parts[1:]) if asked else given
+    known = _owner(place, live) if place.form in _PLACES else None
+    if known is None:
+        return given
+    name = next(iter(known[1])) if place.form == "cell" else place.parts[1].parts[0]
+    return form("attribute", known[0], name)
 
 
 def state_names(entries: Iterable[Any], held: Iterable[Any] = ()) -> dict[str, Any]:
@@ -325,19 +366,29 @@ def state_names(entries: Iterable[Any], held: Iterable[Any] = ()) -> dict[str, A
             if id(owner) not in seen:
                 seen.add(id(owner))
                 found[_free(called.get(id(owner), path), found)] = value
+    for owner, names in live_places(entries).values():
+        if id(owner) not in seen:
+            path = next(iter(names), "variable") if is_space(owner) else type(owner).__name__
+            found[_free(called.get(id(owner), path), found)] = owner
     return found
 
 
-def counted(entries: Iterable[Any], owner: Any) -> dict[str, Any]:
-    """The numbers of an object that graphs read and change, as they are now."""
-    names: dict[str, Any] = {}
+def live_places(entries: Iterable[Any]) -> Live:
+    """The objects that captured graphs change."""
+    found: Live = {}
     for entry in entries:
-        for node in all_nodes(entry.graph):
-            held = node.args[0] if node.op == "call_function" and node.target is set_mode else None
-            if held is None or owner_of(entry.graph.constants.get(held.target)) is not owner:
-                continue
-            names["training"] = None
-    return {name: getattr(owner, name) for name in names}
+        state = entry.captured.recorder.state
+        for one in state.inputs.values():
+            found.setdefault(id(one.owner), (one.owner, {}))[1][one.name] = None
+        for owner, _ in state.owners.values():
+            found.setdefault(id(owner), (owner, {}))
+        for key, name in state.written:
+            if key in found:
+                found[key][1][name] = None
+        for value in entry.graph.constants.values():
+            if type(value) is Holder:
+                found.setdefault(id(value.value), (value.value, {}))[1]["training"] = None
+    return found
 
 
 def _constants(entry: Any) -> Iterator[tuple[str, Any]]:
@@ -365,4 +416,4 @@ def _free(name: str, taken: dict[str, Any]) -> str:
     return found
 
 
-__all__ = ["counted", "save_function", "state_names"]
+__all__ = ["live_places", "save_function", "state_names"]

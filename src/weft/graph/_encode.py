@@ -79,6 +79,9 @@ class Encoder:
             return {"number": value.__name__}
         if depth >= MAX_DEPTH:
             raise Unsupported(f"containers are nested more than {MAX_DEPTH} deep")
+        number = None if self.object is None else self.object(value)
+        if number is not None:
+            return {"object": number}
         writer = _WRITERS.get(kind)
         if writer is None:
             writer = next((write for base, write in _BY_BASE if isinstance(value, base)), None)
@@ -95,9 +98,6 @@ class Encoder:
             if self.body is None:
                 raise Unsupported("a graph can only be saved as a body of a node")
             return {"graph": self.body(value)}
-        number = None if self.object is None else self.object(value)
-        if number is not None:
-            return {"object": number}
         if callable(value):
             return {"function": self.name(value)}
         raise Unsupported(f"a value of type {kind.__module__}.{kind.__qualname__} cannot be saved")

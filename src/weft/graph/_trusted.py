@@ -106,7 +106,8 @@ _CAPTURED = {
 # What the graph of a training step calls; the objects they change are those that came with the file.
 _STEPS = """grad_of set_grad memory put set_mode option set_option prepare remembered remember
 forget begin_search tell point_of end_search last_rate advance to_tensor to_array reals complexes"""
-_BY_NAME = {"option": 2, "set_option": 2, "remembered": 3, "remember": 3, "forget": 3}
+_BY_NAME = {"set_saved": 1, "delete_saved": 1, "option": 2, "set_option": 2}
+_BY_NAME |= dict.fromkeys(("remembered", "remember", "forget"), 3)
 """By function of a step, which argument is a name."""
 
 # What derivatives call: by module of weft.transform.
@@ -171,6 +172,8 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     names_of: dict[Any, str] = {}
     for name, value in named.items():
         names_of.setdefault(value, name)
+    objects = importlib.import_module("weft._objects")  # what changes any object is in a file what changes its own
+    names_of |= {objects.set_state: "weft.state.set", objects.delete_state: "weft.state.delete"}
     return names_of, named
 
 
@@ -185,6 +188,8 @@ def _of_programs() -> dict[str, Any]:
     named["weft.control.sliced"] = sliced
     step = importlib.import_module("weft._step")  # by name: tensors stand beside this room
     named |= {f"weft.step.{name}": getattr(step, name) for name in _STEPS.split()}
+    objects = importlib.import_module("weft._objects")
+    named |= {f"weft.state.{name}": getattr(objects, f"{name}_saved") for name in ("set", "delete")}
     named["weft.control.choose"] = choose
     for module, functions in _DERIVED.items():
         room = importlib.import_module(f"weft.transform.{module}")  # by name: it stands above this one
@@ -366,7 +371,7 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
     elif target is str.format and allowed is not None:
         if not _is_template(args[0] if args else None) and "format" not in allowed:
             refuse("str.format is given a text that may read attributes of what it shows: it was not allowed")
-    elif getattr(target, "__module__", None) == "weft._step":
+    elif getattr(target, "__module__", None) in ("weft._step", "weft._objects"):
         _check_step(target, args, refuse)
     elif target is fail and not (args and isinstance(args[0], type) and issubclass(args[0], Exception)):
         refuse("fail is called with something else than a class of exceptions")
@@ -378,7 +383,7 @@ def _check_step(target: Any, args: Any, refuse: Refuse) -> None:
     """What a step reads and sets by name goes by a name that is known, and no private one."""
     place = _BY_NAME.get(target.__name__)
     name = "" if place is None else args[place] if len(args) > place else None
-    if not isinstance(name, str) or name.startswith("_"):
+    if not isinstance(name, str) or name.startswith("__" if place == 1 else "_"):
         refuse(f"{target.__name__} goes by {_brief(name)}, which is no public name")
 
 
