@@ -83,17 +83,20 @@ def hide_frames(error: BaseException) -> None:
     if os.environ.get("WEFT_DEBUG", "0") not in ("", "0"):
         return
     seen: dict[int, BaseException] = {}
+    inner: set[int] = set()  # of those that were raised inside of weft alone
     waiting: list[BaseException | None] = [error]
     while waiting:
         here = waiting.pop()
         if here is not None and id(here) not in seen:
             seen[id(here)] = here
-            here.__traceback__ = _shown(here.__traceback__)
+            if here.__traceback__ is not None:
+                here.__traceback__ = _shown(here.__traceback__)
+                inner.update([id(here)] * (here.__traceback__ is None))
             waiting += [here.__cause__, here.__context__]
     for here in seen.values():
-        if here.__cause__ is not None and here.__cause__.__traceback__ is None:
+        if here.__cause__ is not None and id(here.__cause__) in inner:
             here.__cause__ = None
-        if here.__context__ is not None and here.__context__.__traceback__ is None:
+        if here.__context__ is not None and id(here.__context__) in inner:
             here.__context__ = None
 
 

@@ -189,3 +189,15 @@ def test_a_refusal_in_a_body_is_not_swallowed() -> None:
 
     with pytest.raises(TraceError, match="caught this error and went on"):
         weft.symbolic_trace(lambda x: weft.cond(x, branch, lambda v: v, x))
+
+
+def test_a_scan_without_results_of_each_turn_inside_a_program() -> None:
+    program = lambda x: (  # noqa: E731  # captured as it stands
+        weft.scan(lambda c, v: (c + v, None), 0.0, x),
+        weft.scan(lambda c, v: (c * v, {"a": v, "b": None}), 1.0, x, reverse=True),
+    )
+    x = np.array([1.0, 2.0, 3.0])
+    for run in (weft.compile(program), weft.script(program)):
+        (total, nothing), (product, rows) = run(x)
+        assert (total, nothing, product, rows["b"]) == (6.0, None, 6.0, None)
+        np.testing.assert_array_equal(rows["a"], x)

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from alike import REFUSED, SAME, fates
 
+import weft
+from weft.errors import CaptureError
+
 X = np.array([1.0, 2.0, 3.0])
 
 
@@ -148,3 +151,23 @@ def same_list(n):
 )
 def test_is(program: Callable[..., Any], calls: list[tuple[Any, ...]], compiled: str) -> None:
     assert fates(program, *calls) == [compiled, SAME]
+
+
+class Vec3:
+    """An object of the program."""
+
+    def __init__(self, x):
+        self.x = x
+
+
+def which_object(x):
+    a, b = Vec3(1.0), Vec3(2.0)
+    c = a if x[0] > 0 else b
+    return c.x
+
+
+def test_two_objects_of_one_class_are_told_apart_in_words() -> None:
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(which_object)(X)
+    assert "a Vec3 and another: which one, only running tells" in caught.value.message
+    assert caught.value.help == "choose between what the objects hold, attribute by attribute"

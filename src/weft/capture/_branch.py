@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._cells import Restart, Watched
@@ -36,6 +37,7 @@ from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scal
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
+from weft.graph._control import exception as exception_of
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -49,9 +51,27 @@ class PathEnded(BaseException):
 
 def end_path(recorder: Recorder, exception: Any) -> None:
     """Record that the present path raises, and leave it."""
-    kind = exception if isinstance(exception, type) else type(exception)
-    args = () if isinstance(exception, type) else exception.args
-    recorder.region.failed = recorder.create(fail, (kind, *args), {}, None)
+    whole = not isinstance(exception, type) and not _made_of_arguments(exception)
+    if whole:
+        args: tuple[Any, ...] = (Opaque(recorder, _exception(recorder, exception)),)
+    else:
+        args = (exception,) if isinstance(exception, type) else (type(exception), *exception.args)
+    recorder.region.failed = recorder.create(fail, args, {}, None)
+
+
+def _made_of_arguments(exception: BaseException) -> bool:
+    """Whether calling its class with its `args` gives the same exception."""
+    makers = (type(exception).__init__, type(exception).__new__)
+    own = any(isinstance(maker, FunctionType) for maker in makers)
+    return not own and not getattr(exception, "__dict__", None) and exception.__cause__ is None
+
+
+def _exception(recorder: Recorder, exception: BaseException) -> Node:
+    """The node that makes an exception as it is, cause included."""
+    cause = None if exception.__cause__ is None else _exception(recorder, exception.__cause__)
+    given = (type(exception), tuple(exception.args), dict(getattr(exception, "__dict__", {})))
+    more = () if cause is None else (Opaque(recorder, cause),)
+    return recorder.create(exception_of, (*given, *more), {}, None)
 
 
 def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool:
@@ -174,6 +194,11 @@ def _parts_of(side: Any) -> tuple[Any, Any]:
     if isinstance(side, (MaybeUnbound, PartlyDefined)):
         return side.value, side.ran
     return side, not isinstance(side, Undefined)
+
+
+def _both(first: str, second: str) -> str:
+    """Two values that differ, in words: also where those of each are the same."""
+    return f"{first} and {second}" if first != second else f"{first} and another: which one, only running tells"
 
 
 class _Later:
@@ -331,7 +356,7 @@ class Join:
             lines = ""  # the value of a conditional expression has no lines of its own
         self.recorder.refuse(
             f"the two sides of the branch at line {branch.site.line} disagree on {shown}{where}: "
-            f"{' and '.join(map(describe, values))}{lines}",
+            f"{_both(*map(describe, values))}{lines}",
             help=advice(*values),
         )
 

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+import dis
+import re
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from weft.autograd import _mode
+from weft.capture._branch import PathEnded
+from weft.capture._cells import Restart
+from weft.capture._convert import is_converted_code
+from weft.capture._raising import _QUIET
+from weft.capture._region import NotArithmetic
 from weft.capture._values import Traced
+from weft.errors import TraceError, WeftError
 from weft.graph._effects import has_side_effect
+from weft.ops.indexing import index_update
 
 if TYPE_CHECKING:
     from weft.capture._hooks import Hooks
     from weft.capture._recorder import Recorder
 
 _MODES = tuple(kind for kind in vars(_mode).values() if isinstance(kind, type) and hasattr(kind, "__enter__"))
-_PLAIN = (contextlib.nullcontext, contextlib.suppress, contextlib.ExitStack)
+
+
+OWN = (Restart, PathEnded, NotArithmetic)
+"""Ways of the capture's own to leave a part of the program, which no handler of the program is to see."""
 
 
 @has_side_effect
 def set_errors(**how: Any) -> None:
     """`np.seterr(**how)` of a captured `with np.errstate(...)`; whoever runs the graph restores it in the end."""
     np.seterr(**how)
+
+
+_QUIET.append(set_errors)
 
 
 class _ErrorState:
@@ -64,19 +80,100 @@ class _Recording:
 
 
 class _Captured:
-    """A context manager of the program's own class: its methods are captured."""
+    """A context manager of the program's own class: its methods are captured.
+
+    What is raised when the graph runs does not come to its `__exit__`. So nothing may raise then where that could tell:
+    where it swallows exceptions, or does what is seen outside.
+    """
 
     def __init__(self, hooks: Hooks, manager: Any) -> None:
-        self.hooks = hooks
+        self.recorder = hooks.recorder
+        self.manager = manager
+        self.swallows = _may_swallow(type(manager).__exit__)
+        self.final: Any = None
+
+    def __enter__(self) -> Any:
+        entered = self.recorder.run(type(self.manager).__enter__, (self.manager,), {})
+        self.recorder.trying += self.swallows
+        self.final = Final(self.recorder)
+        return entered
+
+    def __exit__(self, *exception: Any) -> Any:
+        self.recorder.trying -= self.swallows
+        if exception[0] is not None and not issubclass(exception[0], Exception):
+            return None
+        with self.final:
+            return self.recorder.run(type(self.manager).__exit__, (self.manager, *exception), {})
+
+
+class _Suppressing:
+    """`with contextlib.suppress(...)`."""
+
+    def __init__(self, hooks: Hooks, manager: Any) -> None:
+        self.recorder = hooks.recorder
         self.manager = manager
 
     def __enter__(self) -> Any:
-        return self.hooks.recorder.run(type(self.manager).__enter__, (self.manager,), {})
+        self.recorder.trying += 1
 
-    def __exit__(self, *exception: Any) -> Any:
-        if exception[0] is not None and not issubclass(exception[0], Exception):
-            return None
-        return self.hooks.recorder.run(type(self.manager).__exit__, (self.manager, *exception), {})
+    def __exit__(self, kind: Any, *rest: Any) -> Any:
+        self.recorder.trying -= 1
+        return kind is not None and issubclass(kind, Exception) and self.manager.__exit__(kind, *rest)
+
+
+def _may_swallow(method: Any) -> bool:
+    """Whether an `__exit__` may give something true, going by what its source returns."""
+    code = getattr(method, "__code__", None)
+    if code is None:
+        return True
+    found = list(dis.get_instructions(code))
+    for before, instruction in zip([None, *found], found, strict=False):
+        if instruction.opname == "RETURN_VALUE":
+            constant = before is not None and before.opname == "LOAD_CONST"
+            if not constant or before.argval:  # type: ignore[union-attr]  # there is one
+                return True
+        elif instruction.opname == "RETURN_CONST" and instruction.argval:
+            return True
+    return False
+
+
+def _as_plain(recorder: Recorder, error: WeftError) -> Exception:
+    """What the plain program raises where the capture has raised an error of weft's."""
+    outside = re.match(r"getitem: (index -?\d+ is out of) range for (axis \d+) of (size \d+)$", error.message)
+    if outside is None:
+        recorder.refuse(
+            f"an exception in a variable that NumPy words in another way: {error.message}",
+            help="let the handler do without the exception: except ValueError:",
+        )
+    return IndexError(f"{outside[1]} bounds for {outside[2]} with {outside[3]}")
+
+
+class Final:
+    """What runs whether the part before it raises or not: a `finally`, an `__exit__`.
+
+    In a graph it runs only where nothing is raised. So it may do nothing that is seen outside where something may be.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.raising = recorder.raising
+        self.last: Any = None
+
+    def __enter__(self) -> Any:
+        self.last = self.recorder.region.graph._root._prev
+        return self
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        recorder, node = self.recorder, self.recorder.region.graph._root._prev
+        if recorder.raising == self.raising or kind is not None:
+            return
+        while node is not self.last and node is not recorder.region.graph._root:
+            if node.op not in ("placeholder", "get_attr") and (node.is_impure() or node.target is index_update):
+                recorder.refuse(
+                    "a `finally` or an __exit__ that prints or writes, after what may raise when the graph runs",
+                    help="do it after the `try` or `with`, or around the call of the captured function",
+                )
+            node = node._prev
 
 
 def _is_numpy(manager: Any) -> bool:
@@ -92,16 +189,27 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
         return _ErrorState(hooks, manager)
     if isinstance(manager, _MODES):
         return _Recording(hooks, manager)
-    if isinstance(manager, _PLAIN):
+    if isinstance(manager, contextlib.suppress):
+        return _Suppressing(hooks, manager)
+    if isinstance(manager, contextlib.nullcontext):
         return manager
     if isinstance(manager, contextlib._GeneratorContextManager) and not _is_numpy(manager):
-        return manager  # made by a call of the program, which has captured its function
+        code = getattr(manager.gen, "gi_code", None)
+        if code is not None and not is_converted_code(code) and _own_function(manager.func):
+            made = cast(Any, manager)
+            made.gen = hooks.recorder.bind(made.func)(*made.args, **made.kwds)
+        return manager
     module = str(getattr(type(manager), "__module__", ""))
     if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(
         ("contextlib", "weft", "numpy", "warnings")
     ):
         return _Captured(hooks, manager)
     return _refuse(hooks, f"np.{manager.func.__name__}" if _is_numpy(manager) else f"a {type(manager).__name__}")
+
+
+def _own_function(function: Any) -> bool:
+    module = str(getattr(function, "__module__", ""))
+    return isinstance(function, FunctionType) and not module.startswith(("contextlib", "weft", "numpy", "warnings"))
 
 
 def _refuse(hooks: Hooks, what: str) -> Any:
@@ -112,13 +220,22 @@ def _refuse(hooks: Hooks, what: str) -> Any:
 
 
 class Trying:
-    """The body of a `try` with handlers: nothing traced may happen there."""
+    """The part of a `try` of which an exception may be caught: nothing may raise there when the graph runs."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, swallows: bool, named: bool) -> None:
         self.recorder = recorder
+        self.named = named  # whether a handler gives the exception a name, and so may read it
+        self.swallows = swallows  # whether the statement lets nothing pass, ways of the capture's own included
 
     def __enter__(self) -> None:
         self.recorder.trying += 1
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.recorder.trying -= 1
+        if self.named and isinstance(error, WeftError) and not isinstance(error, TraceError):
+            raise _as_plain(self.recorder, error) from None
+        if self.swallows and kind is not None and not issubclass(kind, Exception):
+            self.recorder.refuse(
+                "a branch or loop on traced values in a `try` whose `finally` returns, or jumps out of it",
+                help="return after the `try`",
+            )

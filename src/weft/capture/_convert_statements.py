@@ -10,9 +10,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from weft.capture._convert_build import STORE, constant, hook, load, put, statement, store
+from weft.capture._convert_build import STORE, attribute, constant, hook, load, put, statement, store
 from weft.capture._convert_expressions import Expressions
-from weft.capture._convert_jumps import VALUE, Jump, SetFlags
+from weft.capture._convert_jumps import VALUE, Jump, SetFlags, jumps
 
 _SIGNS = {
     ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/=", ast.FloorDiv: "//=", ast.Mod: "%=", ast.Pow: "**=",
@@ -266,20 +266,39 @@ class Statements(Expressions):
         return self.store(target, load(target, name))
 
     def _try(self, node: Any) -> Statement:
-        node.body = self.block(node.body)
-        if node.handlers and not hasattr(node, "weft_ours"):
-            place = constant(node.body[0], None)
-            item = ast.withitem(hook(place, "try_", self.site("try", node)), None)
-            node.body = [put(ast.With([item], node.body), place)]
+        swallows = bool(jumps(node.finalbody))
+        caught = (bool(node.handlers) and not hasattr(node, "weft_ours")) or swallows
+        node.body = self._caught(node, self.block(node.body), swallows) if caught else self.block(node.body)
         for handler in node.handlers:
             self.unbound = getattr(handler, "weft_unbound", _NOTHING)
             handler.type = None if handler.type is None else self.expr(handler.type)
             handler.body = self.block(handler.body)
             if handler.name is not None and self.mangled(handler.name) in self.function.undefined:
                 handler.body = self._named(handler, self.mangled(handler.name))
+            if swallows:
+                handler.body = self._caught(node, handler.body, swallows)
+        if caught and node.handlers and isinstance(node, ast.Try):
+            again = put(ast.Raise(None, None), node)
+            node.handlers.insert(0, put(ast.ExceptHandler(attribute(node, "own_ways"), None, [again]), node))
         node.orelse = self.block(node.orelse) if node.orelse else []
-        node.finalbody = self.block(node.finalbody) if node.finalbody else []
-        return [node]
+        if node.orelse and swallows:
+            node.orelse = self._caught(node, node.orelse, swallows)
+        if not node.finalbody:
+            return [node]
+        node.finalbody = self.block(node.finalbody)
+        if swallows:
+            return [node]
+        final = self.temporary()
+        node.finalbody = [put(ast.With([ast.withitem(load(node, final), None)], node.finalbody), node)]
+        return [store(node, final, hook(node, "final")), node]
+
+    def _caught(self, node: Any, body: Statement, swallows: bool) -> Statement:
+        """A part of a `try` of which exceptions may be caught."""
+        place = constant(body[0], None)
+        named = any(handler.name is not None for handler in node.handlers)
+        more = [constant(node, swallows), constant(node, named)] if swallows or named else []
+        item = ast.withitem(hook(place, "try_", self.site("try", node), *more), None)
+        return [put(ast.With([item], body), place)]
 
     def _named(self, handler: Any, name: str) -> Statement:
         """`except … as name` where the variable is one of ours to empty: Python's own way would unbind it."""

@@ -226,15 +226,29 @@ class Hooks(PlainHooks):
         traced = recorder.untyped and not recorder.trying and is_traced(getattr(exception, "args", ()))
         if recorder.region is recorder.root and not traced:
             return exception
+        if cause is not None:
+            exception = exception() if isinstance(exception, type) else exception
+            exception.__cause__ = cause() if isinstance(cause, type) else cause
         if recorder.trying:
             recorder.refuse("a `raise` under a traced condition, inside a `try` with handlers")
         end_path(recorder, exception)
         return PathEnded()
 
-    def try_(self, site: int) -> Any:
+    def try_(self, site: int, swallows: bool = False, named: bool = False) -> Any:
         from weft.capture._contexts import Trying
 
-        return Trying(self.recorder)
+        return Trying(self.recorder, swallows, named)
+
+    def final(self) -> Any:
+        from weft.capture._contexts import Final
+
+        return Final(self.recorder)
+
+    @property
+    def own_ways(self) -> tuple[Any, ...]:
+        from weft.capture._contexts import OWN
+
+        return OWN
 
     def context(self, manager: Any) -> Any:
         from weft.capture._contexts import captured_context

@@ -152,6 +152,8 @@ def advice(a: Any, b: Any) -> str:
         return "use a number or a flag in place of the text, or do on each side what depends on it"
     if all(callable(value) and not isinstance(value, Traced) for value in (a, b)):
         return "call it on each side"
+    if all(type_of(value) is None and hasattr(value, "__dict__") for value in (a, b)):
+        return "choose between what the objects hold, attribute by attribute"
     return "give it the same shape and dtype on both sides"
 
 

@@ -415,8 +415,17 @@ class PlainHooks(_Names):
         """The context manager of a `with`."""
         return manager
 
-    def try_(self, site: int) -> Any:
-        """A context manager around the body of a `try` that has handlers."""
+    @property
+    def own_ways(self) -> tuple[Any, ...]:
+        """Exceptions that no handler of the program is to see."""
+        return ()
+
+    def try_(self, site: int, swallows: bool = False, named: bool = False) -> Any:
+        """A context manager around what a `try` catches the exceptions of; all of them where `swallows`."""
+        return _UNTOUCHED
+
+    def final(self) -> Any:
+        """A context manager, made before the body of a `try`, around its `finally`."""
         return _UNTOUCHED
 
     def comprehension(

@@ -135,11 +135,21 @@ def _scan(
         with _branches(recorder, captured):
             return recorder.run(f, (state, row, *operands), {})
 
-    stack = Stack.of(recorder, count, lambda k: step(init, k)[1])
+    structure: Any = None
+    there: list[bool] = []  # of each part of a result, whether it is one: None stays None
+
+    def parts(result: Any) -> list[Any]:
+        nonlocal structure, there
+        leaves, structure = pytree.flatten(result)
+        there = [leaf is not None for leaf in leaves]
+        return [leaf for leaf in leaves if leaf is not None]
+
+    stack = Stack.of(recorder, count, lambda k: parts(step(init, k)[1]))
     with _branches(recorder, True):
         loop = recorder.bind(scan_backward if reverse else scan_forward)
-        state = recorder._deeper(loop, (count, step, init, stack.write), {})
-    return state, stack.tree.unflatten(stack.arrays)
+        state = recorder._deeper(loop, (count, step, init, lambda k, result: stack.write(k, parts(result))), {})
+    arrays = iter(stack.arrays)
+    return state, structure.unflatten([next(arrays) if is_there else None for is_there in there])
 
 
 def _scan_unknown(

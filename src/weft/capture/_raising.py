@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.graph import Graph, Node
-from weft.graph._control import CONTROL
+from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op, Spec
 
 # Ops that refuse some values of the arrays they are given: singular matrices, indices out of range.
@@ -48,6 +48,18 @@ def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
         return target.name in _OPS or (target.name in _INDEXING and (len(args) < 2 or _may_miss(args[0], args[1])))
     rule = _RULES.get(id(target))
     return rule is not None and rule(args, type_)
+
+
+def may_raise_unseen(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
+    """Whether a call may raise when the graph runs, where a handler of the program would have to catch it."""
+    if type_ is None:
+        return target not in _QUIET
+    floats = isinstance(type_, Spec) and "raise" in np.geterr().values()
+    return floats or target in (fail, check) or may_raise(target, args, type_)
+
+
+_QUIET: list[Any] = [print]
+"""Functions of which no type is known that raise nothing."""
 
 
 def _division(args: tuple[Any, ...], type_: Any) -> bool:

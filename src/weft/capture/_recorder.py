@@ -27,7 +27,7 @@ from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
-from weft.capture._raising import may_not_fit, may_raise
+from weft.capture._raising import may_not_fit, may_raise, may_raise_unseen
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
@@ -118,7 +118,8 @@ class Recorder(Running, Memory, Refusals):
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
         self.changed: list[int] = []  # ids of those that were, in order
-        self.trying = 0  # how many `try` statements with handlers the program is inside of
+        self.trying = 0  # how many statements the program is inside of that may catch an exception
+        self.raising = 0  # how many calls were recorded that may raise when the graph runs
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
@@ -139,22 +140,21 @@ class Recorder(Running, Memory, Refusals):
         self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any, name: str | None = None
     ) -> Node:
         """A call in the present region, with its type and its place in the program."""
-        if self.trying and target not in CHANGES:
-            self.refuse(
-                f"{_called(target)} inside a `try` with handlers: whether it raises is known only when the graph runs",
-                help="move it out of the try, or test for the case before: if ...:",
-            )
         self.allowance.spend()
         graph = self.region.graph
         node_args = tuple([self.arg(a) for a in args])
+        if self.trying and target not in CHANGES and may_raise_unseen(target, node_args, type_):
+            self.refuse_trying(_called(target))
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
         node = graph.create_node("call_function", target, node_args, node_kwargs, name)
         if isinstance(type_, type) or target is getattr:  # of the shape of an array, for a size
             self.computed[node] = node_args  # dead nodes forget them, and guards may need them
         node._position = self.position(sys._getframe(1))
         node._meta = {"type": type_}
-        if self.keeps_raising and may_raise(target, node_args, type_):
-            node._meta["raises"] = True
+        if may_raise(target, node_args, type_) if self.keeps_raising else type_ is None and target not in CHANGES:
+            self.raising += 1
+            if self.keeps_raising:
+                node._meta["raises"] = True
         return node
 
     def position(self, frame: FrameType | None = None) -> Any:
@@ -323,6 +323,9 @@ class Recorder(Running, Memory, Refusals):
         node = self.create(target or op, args, kwargs, type_)
         if self.keeps_raising and (len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_)):
             node.meta["raises"] = True
+            self.raising += 1
+            if self.trying:
+                self.refuse_trying(_called(op))
         if self.no_grad and (tensor or self.deriving):
             from weft.capture._tensor_values import without_gradient
 
@@ -480,6 +483,9 @@ class Recorder(Running, Memory, Refusals):
             args = self.state.handed(args)
         node_args = tuple([self.arg(a) for a in (owner, *args)])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
+        self.raising += 1
+        if self.trying:
+            self.refuse_trying(f".{name}()")
         node = self.region.graph.create_node("call_method", name, node_args, node_kwargs)
         node._position = self.position(sys._getframe(1))
         return node

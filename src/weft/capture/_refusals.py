@@ -53,6 +53,14 @@ class Refusals:
             where += f"\n    {', '.join(dict.fromkeys(told))}"
         return type(error)(error.message, where=where, help=error.help)
 
+    def refuse_trying(self: Any, what: str) -> Any:
+        """Refuse what may raise when the graph runs, where the program would catch that."""
+        return self.refuse(
+            f"{what} inside a `try` with handlers, or a `with` that may catch what it raises: whether it does is known "
+            "only when the graph runs",
+            help="move it out of the try, or test for the case before: if ...:",
+        )
+
     @property
     def package(self: Any) -> str | None:
         """The installed package that the captured program itself is part of, if it is of one."""

@@ -113,7 +113,7 @@ class SurveyHooks(Hooks):
         self.recorder.region.failed = made.node
         return PathEnded()
 
-    def try_(self, site: int) -> Any:
+    def try_(self, site: int, swallows: bool = False, named: bool = False) -> Any:
         return _SurveyTry(self.recorder)
 
     def context(self, manager: Any) -> Any:

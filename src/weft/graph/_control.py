@@ -213,6 +213,22 @@ def fail(exception_type: Any, *args: Any) -> NoReturn:
     raise exception_type(*args)
 
 
+def exception(kind: Any, args: tuple[Any, ...], attributes: dict[str, Any], cause: Any = None) -> BaseException:
+    """An exception of a class with a constructor of its own, which is not called again.
+
+    >>> exception(ValueError, ("too small",), {"limit": 3}).limit
+    3
+    """
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        raise TypeError(f"exceptions must derive from BaseException, got {kind!r}")
+    made: BaseException = kind.__new__(kind, *args)
+    made.args = args
+    made.__dict__.update(attributes)
+    if cause is not None:
+        made.__cause__ = cause
+    return made
+
+
 CONTROL = (cond, switch, while_loop, fori_loop, scan)
 """The functions whose nodes hold bodies."""
 
