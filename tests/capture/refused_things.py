@@ -127,7 +127,7 @@ def noisy(x):
 @refused(
     "Exceptions",
     "a `try` around what happens when the graph runs",
-    "inv() inside a `try` with handlers: whether it raises is known only when the graph runs",
+    "inv() inside a `try` or `with` that may catch what it raises: whether it does is known only when the graph runs",
     np.eye(3),
     at="np.linalg.inv(a)",
     help="move it out of the try, or test for the case before: if ...:",

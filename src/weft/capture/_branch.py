@@ -196,9 +196,12 @@ def _parts_of(side: Any) -> tuple[Any, Any]:
     return side, not isinstance(side, Undefined)
 
 
-def _both(first: str, second: str) -> str:
-    """Two values that differ, in words: also where those of each are the same."""
-    return f"{first} and {second}" if first != second else f"{first} and another: which one, only running tells"
+def _both(a: Any, b: Any) -> str:
+    """Two values that differ, in words: objects of one class too."""
+    first, second = describe(a), describe(b)
+    if first != second or callable(a):
+        return f"{first} and {second}"
+    return f"{first} and another: which one, only running tells"
 
 
 class _Later:
@@ -356,7 +359,7 @@ class Join:
             lines = ""  # the value of a conditional expression has no lines of its own
         self.recorder.refuse(
             f"the two sides of the branch at line {branch.site.line} disagree on {shown}{where}: "
-            f"{_both(*map(describe, values))}{lines}",
+            f"{_both(*values)}{lines}",
             help=advice(*values),
         )
 

@@ -56,8 +56,8 @@ class Refusals:
     def refuse_trying(self: Any, what: str) -> Any:
         """Refuse what may raise when the graph runs, where the program would catch that."""
         return self.refuse(
-            f"{what} inside a `try` with handlers, or a `with` that may catch what it raises: whether it does is known "
-            "only when the graph runs",
+            f"{what} inside a `try` or `with` that may catch what it raises: whether it does is known only when the "
+            "graph runs",
             help="move it out of the try, or test for the case before: if ...:",
         )
 
