@@ -57,6 +57,25 @@ class Timer:
         self.n += 10
 
 
+class Either(Timer):
+    def __exit__(self, kind, error, trace):
+        return kind is IndexError or False
+
+
+class Replacing(Timer):
+    def __exit__(self, kind, error, trace):
+        if kind is not None:
+            raise KeyError("replaced") from error
+
+
+class Falsy(Timer):
+    def __exit__(self, kind, error, trace):
+        if kind is None:
+            return None
+        self.n += 10
+        return False
+
+
 class MyErr(Exception):
     def __init__(self, code, what):
         super().__init__(what)
@@ -118,6 +137,24 @@ def timed(x, i):
     with t:
         y = x[i]
     return y, t.n
+
+
+def swallowed_by_an_expression(x, i):
+    with Either():
+        return x[i]
+    return 7.0
+
+
+def replaced_by_exit(x, i):
+    with Replacing():
+        return x[i]
+
+
+def let_through(x, y):
+    f = Falsy()
+    with np.errstate(divide="ignore", invalid="ignore"), Timer() as t, f, loud() as k:
+        z = x / y * k
+    return z, t.n, f.n
 
 
 def returns_finally(x, i):
@@ -476,6 +513,8 @@ EITHER = {SAME, PLAINLY}
                 suppressed_after_an_assignment,
                 swallowed_by_exit,
                 swallowed_by_kind,
+                swallowed_by_an_expression,
+                replaced_by_exit,
                 swallowed_by_a_generator,
                 passed_by_a_generator,
                 timed,
@@ -531,6 +570,10 @@ def test_as_in_the_plain_call(program: Callable[..., Any], calls: list[tuple[Any
 )
 def test_refused(program: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
     assert fates(program, *calls) == [REFUSED, REFUSED]
+
+
+def test_managers_that_let_exceptions_through_are_captured() -> None:
+    assert fates(let_through, (X, X), (X, np.zeros(3))) == [SAME, SAME]
 
 
 def test_exceptions_under_a_condition_are_whole() -> None:

@@ -175,6 +175,7 @@ def doubled(buffer):
     arguments=lambda rng: (rng.random(4), np.array([1.0, 0.0, 2.0, -1.0])),
     others=[lambda rng: (np.ones(2), np.zeros(2)), lambda rng: (np.arange(3.0), np.arange(3.0))],
     trace=True,
+    script=False,  # whether an operation on values of any type raises a KeyError, which is suppressed, must be known
 )
 def with_blocks(x, y):
     """Contexts: NumPy's error state, one that suppresses, one of the program's own."""

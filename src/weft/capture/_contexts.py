@@ -12,10 +12,12 @@ import numpy as np
 
 from weft.autograd import _mode
 from weft.capture._branch import PathEnded
+from weft.capture._budget import OverBudget
 from weft.capture._cells import Restart
 from weft.capture._convert import is_converted_code
 from weft.capture._raising import _QUIET
 from weft.capture._region import NotArithmetic
+from weft.capture._state_places import Learned
 from weft.capture._values import Traced
 from weft.errors import TraceError, WeftError
 from weft.graph._effects import has_side_effect
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 _MODES = tuple(kind for kind in vars(_mode).values() if isinstance(kind, type) and hasattr(kind, "__enter__"))
 
 
-OWN = (Restart, PathEnded, NotArithmetic)
+OWN = (Restart, PathEnded, NotArithmetic, Learned, OverBudget)
 """Ways of the capture's own to leave a part of the program, which no handler of the program is to see."""
 
 
@@ -100,8 +102,11 @@ class _Captured:
 
     def __exit__(self, *exception: Any) -> Any:
         self.recorder.trying -= self.swallows
-        if exception[0] is not None and not issubclass(exception[0], Exception):
+        if exception[0] is not None and issubclass(exception[0], (*OWN, TraceError)):
             return None
+        if self.swallows and isinstance(exception[1], WeftError):
+            plain = _as_plain(self.recorder, exception[1])
+            exception = (type(plain), plain, exception[2])
         with self.final:
             return self.recorder.run(type(self.manager).__exit__, (self.manager, *exception), {})
 
@@ -122,18 +127,19 @@ class _Suppressing:
 
 
 def _may_swallow(method: Any) -> bool:
-    """Whether an `__exit__` may give something true, going by what its source returns."""
+    """Whether an `__exit__` may give something true, or raise another exception, going by its code."""
     code = getattr(method, "__code__", None)
     if code is None:
         return True
-    found = list(dis.get_instructions(code))
-    for before, instruction in zip([None, *found], found, strict=False):
+    before: Any = None
+    for instruction in dis.get_instructions(code):
         if instruction.opname == "RETURN_VALUE":
-            constant = before is not None and before.opname == "LOAD_CONST"
-            if not constant or before.argval:  # type: ignore[union-attr]  # there is one
+            # What is jumped to is the end of an expression such as `a or False`.
+            if instruction.is_jump_target or before.opname != "LOAD_CONST" or before.argval:
                 return True
-        elif instruction.opname == "RETURN_CONST" and instruction.argval:
+        elif instruction.opname == "RAISE_VARARGS" or (instruction.opname == "RETURN_CONST" and instruction.argval):
             return True
+        before = instruction
     return False
 
 
