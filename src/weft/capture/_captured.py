@@ -13,6 +13,7 @@ from typing import Any
 from weft import _where, pytree
 from weft._collector import paused_collector
 from weft._module import Module
+from weft._recursion import deep_recursion
 from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
@@ -77,7 +78,7 @@ def bound_keywords(function: Any) -> dict[str, Any]:
 
 def capture(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **how: Any) -> Captured:
     """Run a function on traced values and keep the graph of what it does: see `_capture`."""
-    with paused_collector():
+    with deep_recursion(), paused_collector():
         return _capture(function, args, kwargs, **how)
 
 

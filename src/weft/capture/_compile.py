@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from weft import pytree
 from weft._collector import paused_collector
 from weft._frames import hide_frames
+from weft._recursion import deep_recursion
 from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._anomaly import watched
@@ -327,7 +328,7 @@ class CompiledFunction:
         if beyond is not None:
             return None, OverBudget(beyond)
         try:
-            with paused_collector():
+            with deep_recursion(), paused_collector():
                 entry = self._capture(args, kwargs)
         except TraceError:
             raise

@@ -33,6 +33,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._plain import COMPARISONS, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
+from weft.capture._region import NotArithmetic
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
 from weft.graph._control import check
 
@@ -143,9 +144,11 @@ class Hooks(PlainHooks):
         recorder = self.recorder
         if recorder.goes_by(value) or not recorder.branches:
             return value if recorder.decide(value) is keep else following()
-        other = recorder.attempt_pure(following)
-        if other is not None and _is_truth(value) and _is_truth(other[0]):
+        other = recorder.attempt_pure(following) if _is_truth(value) else None
+        if other is not None and _is_truth(other[0]):
             return operator.or_(value, other[0]) if keep else operator.and_(value, other[0])
+        if recorder.region.trial:  # this is part of such an attempt, which a branch would end
+            raise NotArithmetic
         sides = (lambda: value, following) if keep else (following, lambda: value)
         return self.if_expression(site, value, *sides)
 

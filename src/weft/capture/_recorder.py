@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft import _where, pytree
+from weft._recursion import plain_limit
 from weft.autograd import Tensor
 from weft.capture._again import Remembered
 from weft.capture._budget import Allowance
@@ -114,6 +115,7 @@ class Recorder(Running, Memory, Refusals):
         self.result: tuple[Any, Any, Any] = ([], [], None)  # what the program returned: values, nodes, structure
         self.layouts: set[str] = set()  # inputs whose order in memory mattered
         self.active: list[Any] = []  # functions of the program that are running
+        self.deepest = plain_limit() - _frames(boundary)  # as many of them as Python would allow
         self.checkpoints = 0  # how many calls of `checkpoint` there were
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
@@ -493,6 +495,13 @@ class Recorder(Running, Memory, Refusals):
     def call_method(self, owner: Opaque, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a method of a value of unknown type."""
         return Opaque(self, self.create_method(owner, name, args, kwargs))
+
+
+def _frames(frame: FrameType | None) -> int:
+    count = 0
+    while frame is not None:
+        count, frame = count + 1, frame.f_back
+    return count
 
 
 def _described(type_: Any) -> Any:

@@ -88,6 +88,14 @@ class Region:
         self.own_cells: frozenset[int] | None = None
         self.failed: Node | None = None  # the node that raises, where this path ends in one
 
+    @property
+    def depth(self) -> int:
+        """How many regions are around this one."""
+        depth, region = 0, self.parent
+        while region is not None:
+            depth, region = depth + 1, region.parent
+        return depth
+
     def contains(self, region: Region | None) -> bool:
         """Whether a region is this one, or inside of it."""
         while region is not None and region is not self:

@@ -54,7 +54,7 @@ _GROWING: dict[Any, str] = {
 _SEEDING: frozenset[Any] = frozenset(
     {get_state, initial_seed, manual_seed, seed, set_state}
 )  # of the generator of each run
-_DEPTH = 400  # calls within calls: a program that recurses on a traced value never ends
+_NESTED = 32  # branches within branches: a program that recurses on a traced value never ends
 
 
 class Running(SizeNodes):
@@ -111,18 +111,18 @@ class Running(SizeNodes):
         return self.run_other(function, args, kwargs)
 
     def _deeper(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if len(self.active) > _DEPTH:
-            self._endless(function)
+        """A call within calls: as deep as the plain program may go, and not endlessly into branches."""
         self.allowance.spend()
+        depth = len(self.active)
+        if depth % _NESTED == _NESTED - 1 and function in self.active and self.region.depth >= _NESTED:
+            self._endless(function)
+        if depth >= self.deepest:
+            raise RecursionError("maximum recursion depth exceeded")
         self.active.append(function)
         try:
             return function(*args, **kwargs)
-        except RecursionError:
-            self.active.clear()  # so that the frames around do not say it again
-            return self._endless(function)
         finally:
-            if self.active:
-                self.active.pop()
+            self.active.pop()
 
     def _endless(self: Any, function: Any) -> Any:
         if _where.is_library(function.__code__.co_filename, self.package):

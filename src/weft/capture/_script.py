@@ -28,6 +28,7 @@ import numpy as np
 from weft._collector import paused_collector
 from weft._frames import without_frames
 from weft._module import Module
+from weft._recursion import deep_recursion
 from weft.autograd import Tensor
 from weft.capture._arguments import passes_on
 from weft.capture._branch import PathEnded
@@ -92,7 +93,7 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
-    with paused_collector():
+    with deep_recursion(), paused_collector():
         _run(recorder, plain, held, bound_keywords(function))
     graph = recorder.root.graph
     graph.eliminate_dead_code()

@@ -201,8 +201,10 @@ class BlockWriter(Writer):
         for k, (branch, test) in enumerate(zip(choice.branches, tests, strict=True)):
             last = k == len(choice.branches) - 1
             if last and k and self._is_chain(choice, branch):
-                self._choice(branch.statements[0], indent, "elif")  # type: ignore[arg-type]  # _is_chain has looked
-                return
+                *before, inner = branch.statements
+                if self._inlined(inner.test, before) is not None:  # type: ignore[union-attr]  # _is_chain has looked
+                    self._choice(inner, indent, "elif")  # type: ignore[arg-type]  # as above
+                    return
             if test is None and not k:
                 self._branch(choice, k, indent)  # one branch only
                 return
@@ -236,11 +238,13 @@ class BlockWriter(Writer):
 
     def _is_chain(self, choice: Choice, branch: Block) -> bool:
         """Whether a branch does nothing but choose again, so that it is written `elif`."""
-        if len(branch.statements) != 1 or branch.fails:
+        if not branch.statements or branch.fails:
             return False
-        inner = branch.statements[0]
+        inner = branch.statements[-1]
         if not isinstance(inner, Choice) or len(inner.branches) < 2:
             return False
+        if len(branch.statements) > 1 and inner.node.target is not _control.cond:
+            return False  # its test is written more than once
         k = choice.branches.index(branch)
         moved = [(result.value, result.sources[k]) for result in choice.results if result.read]
         return all(self._name(value) == self.literal(source) for value, source in moved if value is not None)
@@ -290,7 +294,7 @@ class BlockWriter(Writer):
 
     def _while(self, loop: Loop, carries: list[Carry], indent: str) -> None:
         statements = loop.body.statements[: loop.test_at]
-        text = self._inlined(loop, statements)
+        text = self._inlined(loop.test, statements)
         test = loop.test if isinstance(loop.test, Node) and loop.test.op == "call_function" else loop.node
         if text is not None:
             self._add(indent, f"while {text}:", test)
@@ -303,7 +307,7 @@ class BlockWriter(Writer):
         self._add(f"{inner}    ", "break", test)
         self._end(loop, carries, inner)
 
-    def _inlined(self, loop: Loop, statements: list[Any]) -> str | None:
+    def _inlined(self, test: Any, statements: list[Any]) -> str | None:
         """The condition as one expression, where it is made of operators each read once and is not long."""
         for statement in statements:
             simple = isinstance(statement, Plain) and statement.node.op == "call_function" and not statement.kwargs
@@ -312,10 +316,10 @@ class BlockWriter(Writer):
             text = self._operator(statement.node.target, statement.args)
             if text is None or len(text) > _LONG:
                 break
-            bare = statement.node.target in (getattr, operator.getitem) or statement.node is loop.test
+            bare = statement.node.target in (getattr, operator.getitem) or statement.node is test
             self.literal.inline[statement.node] = text if bare else f"({text})"
         else:
-            return self.literal(loop.test)
+            return self.literal(test)
         for statement in statements:
             self.literal.inline.pop(statement.node, None)
         return None

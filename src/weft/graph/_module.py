@@ -18,6 +18,7 @@ from typing import Any
 
 from weft._frames import hide_frames, tell_user_lines
 from weft._module import Module, is_parameter
+from weft._recursion import deep_recursion
 from weft.errors import GraphError
 from weft.graph._code import PythonCode
 from weft.graph._graph import Graph
@@ -95,7 +96,8 @@ class GraphModule(Module):
 
     def recompile(self) -> PythonCode:
         """Generate the code now. Otherwise it is generated when it is next needed after an edit."""
-        generated: PythonCode = self._graph.python_code("self")
+        with deep_recursion():
+            generated: PythonCode = self._graph.python_code("self")
         self._graph._watch(self)
         filename = self.__dict__.get("_filename")
         if filename is None:
@@ -104,7 +106,14 @@ class GraphModule(Module):
         while _gone:
             linecache.cache.pop(_gone.pop(), None)
         scope = dict(generated.globals)
-        exec(compile(generated.src, filename, "exec", dont_inherit=True), scope)
+        try:
+            with deep_recursion():
+                exec(compile(generated.src, filename, "exec", dont_inherit=True), scope)
+        except (SyntaxError, RecursionError) as error:  # of indentation, for one, Python allows 100 levels
+            raise GraphError(
+                f"branches and loops are nested too deeply to be written as Python: {error.args[0]}",
+                help="let a part of the program be a function that is marked with weft.wrap",
+            ) from None
         # No modification time: linecache then never looks for the file on disk.
         linecache.cache[filename] = (len(generated.src), None, generated.src.splitlines(keepends=True), filename)
         function: FunctionType = scope["forward"]
