@@ -422,6 +422,7 @@ EXAMPLES = {
     "Linear": (3, 2),
     "Bilinear": (2, 3, 4),
     "Embedding": (5, 3),
+    "EmbeddingBag": (5, 3),
     "GroupNorm": (2, 4),
     "LayerNorm": (4,),
     "RMSNorm": (4,),

@@ -201,8 +201,8 @@ class BlockWriter(Writer):
         for k, (branch, test) in enumerate(zip(choice.branches, tests, strict=True)):
             last = k == len(choice.branches) - 1
             if last and k and self._is_chain(choice, branch):
-                *before, inner = branch.statements
-                if self._inlined(inner.test, before) is not None:  # type: ignore[union-attr]  # _is_chain has looked
+                *leading, inner = branch.statements
+                if self._inlined(inner.test, leading) is not None:  # type: ignore[union-attr]  # _is_chain has looked
                     self._choice(inner, indent, "elif")  # type: ignore[arg-type]  # as above
                     return
             if test is None and not k:

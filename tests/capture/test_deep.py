@@ -1,0 +1,68 @@
+"""Programs that are long chains or call themselves deeply are captured as deep as Python allows."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+
+
+def source(text: str, tmp_path: Any) -> Any:
+    """The function `f` of a text, put into a file so that it has source."""
+    file = tmp_path / "deep.py"
+    file.write_text(text, encoding="utf-8")
+    space: dict[str, Any] = {"np": np, "__name__": "deep"}
+    exec(compile(text, str(file), "exec"), space)
+    return space["f"]
+
+
+@pytest.mark.parametrize("count", [20, 100])
+@pytest.mark.parametrize("way", [weft.compile, weft.script])
+def test_else_ifs(count: int, way: Any, tmp_path: Any) -> None:
+    lines = [f"    {'el' * (k > 0)}if x < {k}:\n        y = x * {k}\n" for k in range(count)]
+    function = source(f"def f(x):\n{''.join(lines)}    else:\n        y = -x\n    return y\n", tmp_path)
+    captured = way(function)
+    for x in (-0.5, 3.5, count - 0.5, count + 1.0):
+        assert captured(x) == function(x)
+    assert captured.code.count("elif") >= count - 2
+
+
+@pytest.mark.parametrize("word", ["and", "or"])
+def test_chains_of_conditions(word: str, tmp_path: Any) -> None:
+    test = f" {word} ".join(f"x[{k}] > {k % 3}" for k in range(16))
+    function = source(f"def f(x):\n    if {test}:\n        return x * 2\n    return x + 1\n", tmp_path)
+    for captured in (weft.compile(function), weft.script(function)):
+        for x in (np.zeros(16), np.full(16, 5.0), np.arange(16.0)):
+            np.testing.assert_array_equal(captured(x), function(x))
+
+
+def descend(x: Any, depth: int) -> Any:
+    return x if depth == 0 else descend(x, depth - 1) + 1.0
+
+
+def test_recursion_of_a_known_depth() -> None:
+    x = np.ones(2)
+    np.testing.assert_array_equal(weft.compile(descend)(x, 300), descend(x, 300))
+    with pytest.raises(RecursionError):
+        weft.compile(descend)(x, 100_000)
+
+
+def test_the_limit_of_python_stays_in_every_thread() -> None:
+    limit = sys.getrecursionlimit()
+    found: list[Any] = []
+
+    def run() -> None:
+        found.append(weft.compile(lambda x: descend(x, 200))(np.zeros(1)))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [float(value[0]) for value in found] == [200.0] * 4
+    assert sys.getrecursionlimit() == limit
