@@ -90,13 +90,19 @@ def dims_in(value: Any) -> Iterator[Dim]:
         yield from (d for d in value.shape if isinstance(d, Dim))
 
 
+def holds(guard: Any, values: dict[Any, int]) -> bool:
+    """Whether a guard comes out the same; not where it asks for an integer that only the program itself computes."""
+    asked = {a for side in (guard.left, guard.right) if isinstance(side, Dim) for a in side.atoms()}
+    return asked <= values.keys() and guard.holds(values)
+
+
 def other_sizes(atoms: list[Any], env: Sizes) -> Iterator[dict[Any, int]]:
     """Other sizes for which every guard comes out the same: all changed at once, else one by one."""
     found = 0
     alone = [[a] for a in atoms]
     for which, grow in itertools.product([atoms, *alone], GROWN):
         values = {a: grow(a.hint) if a in which else a.hint for a in atoms}
-        if any(values[a] != a.hint for a in atoms) and all(guard.holds(values) for guard in env.guards):
+        if any(values[a] != a.hint for a in atoms) and all(holds(guard, values) for guard in env.guards):
             yield values
             found += 1
         if which is atoms and found == 2:

@@ -255,8 +255,16 @@ def _asarray(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
 
 
 def _split(recorder: Recorder, arguments: Any, types: Any) -> tuple[Any, ...] | None:
-    array = arguments[0]
-    return tuple(recorder.numpy.function(np.split, arguments, {})) if type(array) is Array else None
+    """Parts of an array, where it is known by now at which places it is cut."""
+    array, cuts, axis = arguments
+    if type(array) is not Array:
+        return None
+    known = type(array.spec.shape[axis]) is int if type(cuts) is int else all(type(cut) is int for cut in _cuts(cuts))
+    return tuple(recorder.numpy.function(np.split, arguments, {})) if known else None
+
+
+def _cuts(cuts: Any) -> Any:
+    return cuts if isinstance(cuts, (list, tuple)) else (cuts,)
 
 
 def _unstack(recorder: Recorder, arguments: Any, types: Any) -> tuple[Any, ...] | None:
