@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from fx_building import chain
-from sides import Library, Log, names, outcome, raised, scenario
+from sides import Library, Log, error_of, names, outcome, raised, scenario
 
 
 @scenario
@@ -245,7 +245,8 @@ def finding(lib: Library, log: Log) -> None:
     log("methods", graph.find_nodes(op="call_method", target="sin"))
     log("output", graph.find_nodes(op="output"))
     log("none", graph.find_nodes(op="call_function", target=lib.tanh))
-    log("a kind that is not there", graph.find_nodes(op="nothing"))
+    unknown = error_of(graph.find_nodes, op="nothing")
+    log.differs("a kind that is not there", unknown, torch="returns", weft="raises RuntimeError")
     m1.prepend(m3)
     log("sorted", graph.find_nodes(op="call_module", target="a"))
     log("not sorted, as a set", set(names(graph.find_nodes(op="call_module", sort=False))) == {"a", "b", "a_1"})

@@ -343,9 +343,7 @@ def patterns_with_modules(lib: Library, log: Log) -> None:
     log("matches", len(matches))
     log("nodes", sorted((n.op, n.name, tuple(names(n.all_input_nodes))) for n in gm.graph.nodes))
     log.close("runs", gm(lib.array([1.0, 2.0])))
-    # torch.fx deletes every module that is not used, the user's too, when the replacement is a module (and only then).
-    modules = sorted(name for name, _ in gm.named_modules())
-    log.differs("modules", modules, torch=["", "extra", "new"], weft=["", "extra", "linear", "new", "relu"])
+    log("modules", sorted(name for name, _ in gm.named_modules()))
     gm.delete_all_unused_submodules()
     log("modules used", sorted(name for name, _ in gm.named_modules()))
 

@@ -57,6 +57,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[np.ndarray, ...]]]
     ("GroupNorm", (2, 4), {}, (normal(2, 4, 3),)),
     ("GroupNorm", (2, 4), {"bias": False}, (normal(2, 4, 3),)),
     ("Embedding", (6, 3), {"padding_idx": 1}, (RANDOM.integers(0, 6, (2, 4)),)),
+    ("EmbeddingBag", (6, 3), {"mode": "mean"}, (RANDOM.integers(0, 6, (2, 4)),)),
     *[
         (name, (), {}, (normal(3, 4) * 3,))
         for name in (

@@ -37,6 +37,7 @@ def _trained(notes: list[tuple[str, Any]]) -> bool:
 def _same(label: str, got: Any, wanted: Any) -> None:
     if isinstance(wanted, np.ndarray | float):
         assert np.asarray(got).dtype == np.asarray(wanted).dtype, label
-        np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12, err_msg=label)
+        # Sums are taken in another order on each kind of processor.
+        np.testing.assert_allclose(got, wanted, rtol=1e-8, atol=1e-12, err_msg=label)
     else:
         assert got == wanted, label
