@@ -903,3 +903,25 @@ def test_one_container_by_two_names() -> None:
     assert [compiled(shared, X), compiled(shared, X)] == [2, 3]
     apart.first = apart.rows[0]
     assert compiled(apart, X) == 4
+
+
+class Draws:
+    """Neither a container nor iterable."""
+
+    def __init__(self) -> None:
+        self.scale = 2.0
+
+
+def test_objects_and_generators_beside_containers_that_change() -> None:
+    def noted(log: Any, other: Any, generator: Any, x: Any) -> Any:
+        log.append(x.sum())
+        return x * other.scale + generator.uniform(0, 1, size=3)
+
+    compiled = weft.compile(noted)
+    logs: list[list[Any]] = [[], []]
+    given = [np.random.RandomState(4), np.random.RandomState(4)]
+    for k in range(3):
+        x = np.arange(3.0) + k
+        found, expected = (f(log, Draws(), g, x) for f, log, g in zip((compiled, noted), logs, given, strict=True))
+        np.testing.assert_array_equal(found, expected)
+        assert logs[0] == logs[1]

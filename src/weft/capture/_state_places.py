@@ -142,8 +142,10 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    held = value.values() if hasattr(value, "values") else value
-    for part in held if not isinstance(value, (bytearray, str, bytes, array.array)) else ():
+    """What a container holds, and what is in that; nothing of any other value."""
+    if not isinstance(value, (*CONTAINERS, tuple, frozenset)) or isinstance(value, (bytearray, array.array)):
+        return
+    for part in value.values() if hasattr(value, "values") else value:
         yield part
         if isinstance(part, (list, tuple, dict)):
             yield from parts(part)
