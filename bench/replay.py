@@ -194,7 +194,7 @@ def compared(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if refusal and refusal != plain.seen["raised"]:
         return Outcome(name, "refused", refusal, *times)
     if what:
-        verdict = "error" if "raised" in what and plain.seen["raised"] is None else "wrong"
+        verdict = "error" if what.startswith("raised") and plain.seen["raised"] is None else "wrong"
         return Outcome(name, verdict, what[:600], *times)
     if compiled._ran_plainly:
         return Outcome(name, "refused", "; ".join(compiled._ran_plainly)[:600], *times)
@@ -219,9 +219,10 @@ def _run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
         try:
             result = function(*args, **kwargs)
         except Exception as error:  # part of what a caller sees
-            raised = f"{type(error).__name__}: {error}".splitlines()[0]
+            told = f"{type(error).__name__}: {error}".splitlines()
+            raised = "\n".join(told[: 3 if told[0].startswith("CaptureError") else 1])  # a refusal with its line
         seconds = time.perf_counter() - start
-    seen = {"result": result, "raised": raised, "printed": printed.getvalue(), "args": args, "kwargs": kwargs}
+    seen = {"raised": raised, "result": result, "printed": printed.getvalue(), "args": args, "kwargs": kwargs}
     return _Seen(seen, seconds)
 
 

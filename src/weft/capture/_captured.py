@@ -183,6 +183,7 @@ def finish(recorder: Recorder, result: Any) -> None:
     if recorder.unordered:
         check_order(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: _is_one(recorder, value))
+    recorder.state.erase_undone()
     recorder.training.finish(leaves)
     recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     nodes = [recorder.state.result(leaf) for leaf in leaves]
@@ -203,6 +204,7 @@ def finish(recorder: Recorder, result: Any) -> None:
         elif node is not buffer.target:
             writes.append((buffer.target, node))
     root.graph.output(values, writes=tuple(writes))
+    recorder.state.drop_owners()
 
 
 __all__ = ["Captured", "capture", "convert"]

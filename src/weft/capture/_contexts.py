@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import re
+from collections.abc import Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,11 +16,12 @@ from weft.capture._branch import PathEnded
 from weft.capture._budget import OverBudget
 from weft.capture._cells import Restart
 from weft.capture._convert import is_converted_code
-from weft.capture._raising import _QUIET
+from weft.capture._raising import QUIET
 from weft.capture._region import NotArithmetic
 from weft.capture._state_places import Learned
 from weft.capture._values import Traced
 from weft.errors import TraceError, WeftError
+from weft.graph import Node
 from weft.graph._effects import has_side_effect
 from weft.ops.indexing import index_update
 
@@ -40,7 +42,7 @@ def set_errors(**how: Any) -> None:
     np.seterr(**how)
 
 
-_QUIET.append(set_errors)
+QUIET.append(set_errors)
 
 
 class _ErrorState:
@@ -157,12 +159,14 @@ def _as_plain(recorder: Recorder, error: WeftError) -> Exception:
 class Final:
     """What runs whether the part before it raises or not: a `finally`, an `__exit__`.
 
-    In a graph it runs only where nothing is raised. So it may do nothing that is seen outside where something may be.
+    In a graph it runs only where nothing is raised. So it may do nothing that is seen outside where something may be,
+    but take back what the program has changed: then the graph changes nothing in the first place.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.raising = recorder.raising
+        self.begun = recorder.state.mark()
         self.last: Any = None
 
     def __enter__(self) -> Any:
@@ -170,15 +174,23 @@ class Final:
         return self
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
-        recorder, node = self.recorder, self.recorder.region.graph._root._prev
+        recorder = self.recorder
         if recorder.raising == self.raising or kind is not None:
             return
-        while node is not self.last and node is not recorder.region.graph._root:
-            if node.op not in ("placeholder", "get_attr") and (node.is_impure() or node.target is index_update):
-                recorder.refuse(
-                    "a `finally` or an __exit__ that prints or writes, after what may raise when the graph runs",
-                    help="do it after the `try` or `with`, or around the call of the captured function",
-                )
+        seen = [node for node in self._nodes() if node.is_impure() or node.target is index_update]
+        if not recorder.state.leave_out(seen, self.begun, self.raising):
+            recorder.refuse(
+                "a `finally` or an __exit__ that prints or writes, after what may raise when the graph runs",
+                help="do it after the `try` or `with`, or around the call of the captured function",
+            )
+
+    def _nodes(self) -> Iterator[Node]:
+        """The nodes of the part itself."""
+        graph = self.recorder.region.graph
+        node = graph._root._prev
+        while node is not self.last and node is not graph._root:
+            if node.op not in ("placeholder", "get_attr") and not self.recorder.state.is_undone(node):
+                yield node
             node = node._prev
 
 

@@ -80,6 +80,9 @@ class Functions(Statements):
         if scope.rewritten:
             place = _header(node)
             head.append(statement(hook(place, "makes", self.cells(place, sorted(scope.rewritten)))))
+        if node.args.kwarg is not None:
+            place = _header(node)
+            head.append(statement(hook(place, "collects", load(place, self.mangled(node.args.kwarg.arg)))))
         return [*head, *made]
 
     def _own_cells(self, at: Any, names: tuple[str, ...]) -> list[ast.expr]:

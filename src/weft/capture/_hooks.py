@@ -313,6 +313,9 @@ class Hooks(PlainHooks):
     def makes(self, cells: Any) -> None:
         self.recorder.places.makes(cells.__closure__)
 
+    def collects(self, keywords: dict[str, Any]) -> None:
+        self.recorder.made(keywords)
+
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         if isinstance(value, (np.ndarray, Tensor)):
             value = self.recorder.constant(value)

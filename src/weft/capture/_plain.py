@@ -212,6 +212,9 @@ class _Names:
     def makes(self, cells: Any) -> None:
         """Take down the variables of a function that begins, of those that functions inside of it assign."""
 
+    def collects(self, keywords: dict[str, Any]) -> None:
+        """Take down the dict that Python makes of a call's keywords: `def f(**keywords)`."""
+
     def update(self, name: str, value: Any, op: str, by: Any) -> Any:
         """What `name += by` stores."""
         return UPDATES[op](value, by)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._objects import delete_state, new_container, new_object, set_state
 from weft.graph import Graph, Node
 from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op, Spec
@@ -53,13 +54,18 @@ def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
 def may_raise_unseen(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
     """Whether a call may raise when the graph runs, where a handler of the program would have to catch it."""
     if type_ is None:
-        return target not in _QUIET
+        return not is_quiet(target)
     floats = isinstance(type_, Spec) and "raise" in np.geterr().values()
     return floats or target in (fail, check) or may_raise(target, args, type_)
 
 
-_QUIET: list[Any] = [print]
-"""Functions of which no type is known that raise nothing."""
+QUIET: list[Any] = [print, set_state, delete_state, new_object, new_container]
+"""Functions of which no type is known that raise nothing, or nothing that the program's own statement does not."""
+
+
+def is_quiet(target: Any) -> bool:
+    """Whether a function is one of those."""
+    return any(target is one for one in QUIET)  # not every target can be hashed
 
 
 def _division(args: tuple[Any, ...], type_: Any) -> bool:

@@ -28,14 +28,14 @@ from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
-from weft.capture._raising import may_not_fit, may_raise, may_raise_unseen
+from weft.capture._raising import is_quiet, may_not_fit, may_raise, may_raise_unseen
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
 from weft.capture._sizes import INTEGER_ARITHMETIC
 from weft.capture._state import State
-from weft.capture._state_places import CHANGES, KEEPING
+from weft.capture._state_places import KEEPING
 from weft.capture._steps import Training
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
@@ -145,7 +145,7 @@ class Recorder(Running, Memory, Refusals):
         self.allowance.spend()
         graph = self.region.graph
         node_args = tuple([self.arg(a) for a in args])
-        if self.trying and target not in CHANGES and may_raise_unseen(target, node_args, type_):
+        if self.trying and may_raise_unseen(target, node_args, type_):
             self.refuse_trying(_called(target))
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
         node = graph.create_node("call_function", target, node_args, node_kwargs, name)
@@ -153,10 +153,11 @@ class Recorder(Running, Memory, Refusals):
             self.computed[node] = node_args  # dead nodes forget them, and guards may need them
         node._position = self.position(sys._getframe(1))
         node._meta = {"type": type_}
-        if may_raise(target, node_args, type_) if self.keeps_raising else type_ is None and target not in CHANGES:
+        if self.keeps_raising and may_raise(target, node_args, type_):
             self.raising += 1
-            if self.keeps_raising:
-                node._meta["raises"] = True
+            node._meta["raises"] = True
+        elif type_ is None and not is_quiet(target):
+            self.raising += 1
         return node
 
     def position(self, frame: FrameType | None = None) -> Any:

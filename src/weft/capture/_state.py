@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,11 +41,14 @@ from weft.capture._state_places import (
     label,
     let_go,
     names_before,
+    nodes_between,
     own_value,
     parts,
     place_label,
     present_value,
     restore,
+    same_value,
+    sees_no_state,
 )
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.graph import Node
@@ -55,6 +58,18 @@ if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+class Change(NamedTuple):
+    """An assignment to a place, or its deletion."""
+
+    owner: Any
+    name: str
+    value: Any  # MISSING where it is deleted
+    was: Any
+    written: bool  # whether the program had changed the place before
+    node: Node
+    raising: int  # how much might have raised before it
 
 
 class State:
@@ -76,7 +91,8 @@ class State:
         self.views: dict[int, tuple[Any, Node]] = {}  # by id, views that objects hold: every later use is of that one
         self.count = 0  # how often places were changed
         self._journal: list[tuple[Any, str, Any]] = []
-        self._log: list[Any] = []  # what can be taken back: places with what they held before, and buffers
+        self._log: list[Change | Buffer] = []  # what can be taken back
+        self._undone: list[list[Change]] = []  # changes that the graph does without, see `leave_out`
 
     @property
     def used(self) -> bool:
@@ -227,12 +243,20 @@ class State:
             key = "cell_contents" if isinstance(owner, types.CellType) else name
             recorder.places.changed(owner, key, place_label(owner, name), recorder.root)
         value = self.given_away(value)
-        self._log.append((owner, name, own_value(owner, name), (id(owner), name) in self.written))
+        was, raising = own_value(owner, name), recorder.raising
         self.count += 1
         set_state(owner, name, value)
-        self.written.add((id(owner), name))
-        self._emit(owner, name, value)
+        written = self._note_written(owner, name)
+        node = self._emit(owner, name, value)
+        self._log.append(Change(owner, name, value, was, written, node, raising))
         return True
+
+    def _note_written(self, owner: Any, name: str) -> bool:
+        """Note that the program has changed a place; whether it had done so before."""
+        place = (id(owner), name)
+        written = place in self.written
+        self.written.add(place)
+        return written
 
     def assign(self, owner: Any, name: str, value: Any) -> bool:
         """The same, by way of what the class of the object has for it: a property, or a `__setattr__` of its own."""
@@ -296,11 +320,12 @@ class State:
             raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}", name=name, obj=owner)
         self.prepare(owner, name)
         recorder.python_effects += 1
-        self._log.append((owner, name, own_value(owner, name), (id(owner), name) in self.written))
+        was, raising = own_value(owner, name), recorder.raising
         self.count += 1
         delete_state(owner, name)
-        self.written.add((id(owner), name))
-        recorder.create(delete_state, (self.node(owner), name), {}, None)
+        written = self._note_written(owner, name)
+        node = recorder.create(delete_state, (self.node(owner), name), {}, None)
+        self._log.append(Change(owner, name, MISSING, was, written, node, raising))
         return True
 
     def _begin(self, owner: Any, name: str) -> bool:
@@ -340,12 +365,12 @@ class State:
             self.written.add(place)
         self._journal.append((owner, name, own))
 
-    def _emit(self, owner: Any, name: str, value: Any) -> None:
+    def _emit(self, owner: Any, name: str, value: Any) -> Node:
         recorder, region = self.recorder, self.recorder.region
         with_memory = isinstance(value, Array)
         node = recorder.create(set_state, (self.node(owner), name, self.reference(value)), {}, None, name)
         if not with_memory:
-            return
+            return node
         buffer = value.buffer
         node.meta["type"] = value.spec
         if buffer.target is None and region is recorder.root and not value.path and buffer.choice is None:
@@ -356,6 +381,14 @@ class State:
             region.views.pop(buffer, None)
         elif buffer.target is None:
             self.sets.setdefault(region, {})[id(owner), name] = (owner, name, value, value.node)
+        return node
+
+    def drop_owners(self) -> None:
+        """Give up the objects that the finished graph does nothing with."""
+        for key, (_, node) in [*self.owners.items()]:
+            if node.op == "placeholder" and not node.users:
+                node.graph.erase_node(node)
+                del self.owners[key]
 
     def reference(self, value: Any) -> Any:
         """A value as it is put into an object: an array of the caller's is that array itself."""
@@ -388,13 +421,63 @@ class State:
             if isinstance(one, Buffer):
                 one.target = None
                 continue
-            owner, name, was, written = one
             self.recorder.python_effects -= 1
             self.count -= 1
-            restore(owner, name, was)
-            if not written:
-                self.written.discard((id(owner), name))
+            restore(one.owner, one.name, one.was)
+            if not one.written:
+                self.written.discard((id(one.owner), one.name))
+        gone = [one.node for one in self._log[mark:] if isinstance(one, Change)]
+        self._undone = [changes for changes in self._undone if changes[-1].node not in gone]
         del self._log[mark:]
+
+    # Changes that a `finally` takes back
+
+    def leave_out(self, nodes: list[Node], begun: int, raising: int) -> bool:
+        """Do without the changes that a `finally` has taken back, which has just made `nodes`; False where it may not.
+
+        The graph then changes nothing, so that whatever raises in between finds all as it was, as after the `finally`.
+        The `try` began when so many changes were logged, and so much might have raised.
+        """
+        groups = []
+        for node in nodes:
+            changes = self._taken_back(node, begun, raising)
+            if changes is None or not all(map(sees_no_state, nodes_between(changes[0].node, changes[-1].node))):
+                return False
+            groups.append(changes)
+        self._undone += groups
+        return True
+
+    def _taken_back(self, node: Node, begun: int, raising: int) -> list[Change] | None:
+        """The changes of a place of which that by `node` is the last, and after which it is as it was."""
+        made = [(k, one) for k, one in enumerate(self._log) if isinstance(one, Change)]
+        last = next((one for _, one in made if one.node is node), None)
+        if last is None:
+            return None
+        of_place = [(k, one) for k, one in made if one.owner is last.owner and one.name == last.name]
+        of_place = [(k, one) for k, one in of_place if one.node.graph is node.graph and not self.is_undone(one.node)]
+        of_place = of_place[: next(n for n, (_, one) in enumerate(of_place) if one is last) + 1]
+        # From the first of them on, nothing may have raised before the `try`, and in it the place held that already.
+        for n in reversed(range(len(of_place))):
+            first = of_place[n][1]
+            before_try = all(k < begun for k, _ in of_place[:n])
+            if before_try and first.raising >= raising and same_value(self._before(first), last.value):
+                changes = [one for _, one in of_place[n:]]
+                return None if any(isinstance(one.value, Array) or one.node.users for one in changes) else changes
+        return None
+
+    def _before(self, change: Change) -> Any:
+        known = self.inputs.get((id(change.owner), change.name))
+        return change.was if change.written or known is None else known.traced
+
+    def is_undone(self, node: Node) -> bool:
+        """Whether a node is one of a change that the graph does without."""
+        return any(one.node is node for changes in self._undone for one in changes)
+
+    def erase_undone(self) -> None:
+        """Erase the changes of the present region that the graph does without."""
+        for one in [one for changes in self._undone for one in changes]:
+            if one.node.graph is self.recorder.region.graph and not one.node._erased:
+                one.node.graph.erase_node(one.node)
 
     def handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Values that a container from outside will hold: arrays of the caller's are those arrays."""
@@ -412,6 +495,7 @@ class State:
     def flush(self) -> None:
         """Assign arrays again that were written since they were assigned in this region, which ends."""
         region = self.recorder.region
+        self.erase_undone()
         for owner, name, value, before in list(self.sets.get(region, {}).values()):
             present = present_value(owner, name)
             if present is value and value.node is not before:

@@ -14,10 +14,14 @@ import numpy as np
 
 from weft import pytree
 from weft._module import Module
-from weft._objects import delete_state, new_container, new_object, set_state
+from weft._objects import delete_state, set_state
 from weft.autograd import Tensor
 from weft.capture._arguments import Leaf
+from weft.capture._notices import warn
 from weft.capture._opaque import is_traceable
+from weft.graph import Node
+from weft.graph._control import CONTROL, check, fail
+from weft.ops import Op
 from weft.pytree import LEAF
 
 MISSING: Any = object()
@@ -33,12 +37,11 @@ CONTAINERS = (
     collections.ChainMap,
 )
 _OFTEN = 6  # so many values of one place, each with a graph of its own, are enough
-CHANGES = frozenset({set_state, delete_state, new_object, new_container})
-"""What the graph calls to change objects; none of them fails where the program's own statement does not."""
 KEEPING = frozenset(
     {"append", "appendleft", "add", "insert", "extend", "extendleft", "update", "setdefault", "put", "push"}
 )
 """Methods of containers that keep what they are given."""
+_SEEING_NOTHING = frozenset({"numpy", "weft", "builtins", "_operator", "math", "cmath"})
 _MAKING = frozenset({"__init__", "__new__", "__post_init__"})
 
 Key = tuple[Any, str]
@@ -218,6 +221,37 @@ def restore(owner: Any, name: str, was: Any) -> None:
         set_state(owner, name, was)
     elif own_value(owner, name) is not MISSING:
         delete_state(owner, name)
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether a place is as it was: with the same object, or a number or text equal to it."""
+    if one is other:
+        return True
+    return (
+        type(one) in (bool, int, float, complex, str, bytes) and type(one) is type(other) and repr(one) == repr(other)
+    )
+
+
+def nodes_between(first: Node, last: Node) -> Iterator[Node]:
+    """The nodes behind one and before another."""
+    node = first._next
+    while node is not last:
+        yield node
+        node = node._next
+
+
+def sees_no_state(node: Node) -> bool:
+    """Whether a call can come by no object but those it is given, and runs no code of the program's."""
+    target: Any = node.target
+    if node.op != "call_function" or target in (set_state, delete_state, fail, check, warn):
+        return node.op != "call_method"
+    if target in CONTROL:
+        inside = [part for body in node.bodies for part in body.nodes]
+        return all(sees_no_state(part) and part.target is not set_state for part in inside)
+    module = str(getattr(target, "__module__", None) or "").partition(".")[0]
+    typed = node.all_input_nodes if target is print else (node,)
+    known = isinstance(target, (Op, np.ufunc)) or module in _SEEING_NOTHING
+    return known and all((one._meta or {}).get("type") is not None for one in typed)
 
 
 def let_go(recorder: Any, value: Any) -> None:
