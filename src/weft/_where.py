@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dis
 import linecache
+import os
 import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import Any
 
@@ -24,6 +25,7 @@ Position = tuple["CodeType | Location", int, Any]
 """(code object, offset of the instruction, Position of the caller or None); in a loaded graph the Location itself."""
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
+_OWN_FILES = str(Path(__file__).parent) + os.sep
 _ASSIGNING = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 _PASSIVE = frozenset({"CACHE", "NOP", "EXTENDED_ARG", "COPY", "TO_BOOL", "RESUME", "NOT_TAKEN"})
 
@@ -59,6 +61,11 @@ _INTERNAL = _Internal()
 def is_internal(frame: FrameType) -> bool:
     """Whether the frame belongs to weft itself rather than to the user."""
     return _INTERNAL[frame.f_globals.get("__name__", "")]
+
+
+def is_own_file(file: str) -> bool:
+    """Whether a file is one of weft's own."""
+    return file.startswith(_OWN_FILES)
 
 
 def capture(frame: FrameType | None, boundary: FrameType | None, outer: Position | None) -> Position | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import json
+import re
 import textwrap
 from typing import Any
 
@@ -184,7 +187,7 @@ def test_a_loop_that_can_be_written_out_is_no_problem(program: Any) -> None:
             return f(x) + hash(x)
     """)
     found = made.explain("f", np.ones(3))
-    assert found.problems == []
+    assert found.problems == ()
     assert "line 5: for k in range(20):  written out, 20 steps, because: " in str(found)
     assert [line for line, _ in reasons(made.explain("g", np.ones(100)))] == [12]
     assert [line for line, _ in reasons(made.explain("h", np.ones(3)))] == [16]
@@ -204,7 +207,7 @@ def test_what_only_fixed_sizes_allow(program: Any) -> None:
     assert "\n\nwith open sizes and numbers: 1 problem\n\n1. " in str(found)
     compiled = weft.compile(made["f"])
     assert compiled(np.ones(3), 2)[1] == 1
-    assert compiled.explain().startswith("graph 1 of f, with its sizes and numbers fixed: ")
+    assert str(compiled.explain()).startswith("f is captured with its sizes and numbers fixed: ")
 
 
 CAPTURED = """\
@@ -253,7 +256,7 @@ def test_what_was_captured(program: Any) -> None:
     state = np.random.get_state()[1].tolist()
     found = made.explain("program", x, 4, out)
     assert found.captured
-    assert found.problems == []
+    assert found.problems == ()
     assert found.graph is not None
     lines = str(found).splitlines()
     assert lines[0].startswith("program is captured: ")
@@ -414,13 +417,13 @@ def test_hits_and_misses() -> None:
 def test_a_compiled_function_explains_its_graphs(program: Any) -> None:
     made = program(CAPTURED)
     f = weft.compile(made["program"])
-    assert f.explain() == "program was not called yet"
+    assert str(f.explain()).startswith("program was not called yet; weft.explain(f, *args) tells")
     x, out = np.ones(30), np.zeros(3)
     f(x, 4, out)
     f(x.astype(np.float32), 4, out)
-    told = f.explain()
-    assert told.startswith("graph 1 of program: ")
-    assert "graph 2 of program: " in told
+    told = str(f.explain())
+    assert told.startswith("program is captured as 2 graphs\n\ngraph 1: ")
+    assert "\n\ngraph 2: " in told
     assert "  captured because\n    x has dtype float32, was float64\n  inputs\n    x: float32[x_0]" in told
     assert weft.explain(f, x, 4, out).captured
 
@@ -433,7 +436,139 @@ def test_calls_that_ran_as_plain_python_are_told() -> None:
     for _ in range(2):
         with pytest.raises(ValueError, match="matmul"):
             f(np.ones((2, 3)), np.ones((2, 3)))
-    assert f.explain().startswith("2 calls ran as plain Python: ShapeError: matmul: inner dimensions differ")
+    told = str(f.explain())
+    assert told.startswith("2 calls of f ran as plain Python: ShapeError: matmul: inner dimensions differ")
+    assert "\n    return x @ y\n           ^^^^^\n" in told
+
+
+# One kind of object, of whatever is asked
+
+
+SCALE = 3.0
+LAYER, RECURRENT = weft.nn.Linear(3, 2), weft.nn.LSTM(3, 2)
+
+
+@weft.custom_vjp
+def clipped(x: Any) -> Any:
+    return np.clip(x, 0, 1)
+
+
+clipped.defvjp(lambda x: (clipped(x), None), lambda kept, g: (g,))
+
+
+def through_layers(x: Any) -> Any:
+    hidden, _ = RECURRENT(x)
+    return weft.nn.functional.mse_loss(weft.nn.functional.dropout(LAYER(x), 0.5), hidden)
+
+
+def scanned(x: Any) -> Any:
+    carry, rows = weft.scan(lambda c, v: (c + v, c * SCALE), np.zeros(3, np.float32), x[0])
+    return carry.sum() + rows.sum()
+
+
+def training_step(name: str) -> Any:
+    optimizer = getattr(weft.optim, name)(LAYER.parameters(), lr=0.1)
+    schedule = weft.optim.lr_scheduler.StepLR(optimizer, 2)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (LAYER(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        return loss
+
+    return step
+
+
+def layers() -> dict[str, Any]:
+    nn = weft.nn
+    norms = (nn.BatchNorm1d(4), nn.LayerNorm(3), nn.GroupNorm(2, 4), nn.InstanceNorm1d(4))
+    many = (nn.Linear(3, 2), nn.LSTM(3, 2), nn.GRU(3, 2), nn.Conv1d(4, 2, 2), nn.Dropout(0.5), nn.AvgPool1d(2), *norms)
+    attending = nn.TransformerEncoder(nn.TransformerEncoderLayer(3, 1, 4), 2)
+    return {type(one).__name__: one for one in (*many, attending, nn.Sequential(nn.Linear(3, 3), nn.ReLU()))}
+
+
+EXPLAINED: dict[str, Any] = {
+    "function": lambda x: np.sin(x) * SCALE,
+    "through layers": through_layers,
+    "scan": scanned,
+    "custom_vjp": lambda x: clipped(x).sum(),
+    "loop": lambda x: weft.fori_loop(0, 5, lambda i, a: a + i, x),
+    "apply_along_axis": lambda x: np.apply_along_axis(lambda row: row.sum(), 0, x),
+    "grad of a scan": weft.grad(scanned),
+    "grad of custom_vjp": weft.grad(lambda x: clipped(x).sum()),
+    "grad through layers": weft.grad(through_layers),
+    "vmap of grad": weft.vmap(weft.grad(lambda x: (x**SCALE).sum())),
+    "checkpoint": weft.grad(lambda x: weft.autograd.checkpoint(lambda y: np.sin(y).sum(), x)),
+    **{name: training_step(name) for name in ("SGD", "Adam", "RMSprop", "Adagrad", "Lion")},
+    **layers(),
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_explanations_are_of_one_kind_and_name_no_line_of_weft(name: str) -> None:
+    function, x = EXPLAINED[name], np.ones((4, 4, 3), np.float32)
+    given = weft.tensor(x) if isinstance(function, weft.nn.Module) or "step" in str(function) else x
+    compiled = weft.compile(function)
+    with np.errstate(all="ignore"):
+        compiled(given)
+    beforehand, afterwards = weft.explain(function, given), compiled.explain()
+    assert type(beforehand) is type(afterwards) is type(weft.explain(compiled))
+    assert afterwards.captured and beforehand.captured and not afterwards.plain
+    assert repr(afterwards) == str(afterwards) and afterwards.graph is compiled.graph
+    with open(__file__) as file:
+        lines = {number: line.strip() for number, line in enumerate(file, 1)}
+    for told in (beforehand, afterwards):
+        text = str(told)
+        for number, shown in re.findall(r"^ +line (\d+): (.*)", text, re.MULTILINE):
+            assert shown.startswith(lines[int(number)]), shown
+        assert not re.search(r"src/weft|\b_\w+ (of|is)\b|\b(move|Spec|no_grad|blocks) is the same", text), text
+        guards = told.graphs[0].guards
+        assert guards == list(dict.fromkeys(guards)) and len(guards) < 20
+        assert all(f"    {guard}" in text for guard in guards)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (weft.grad(scanned), "grad of scanned"),
+        (weft.vmap(weft.grad(scanned)), "vmap of grad of scanned"),
+        (LAYER, "Linear"),
+        (functools.partial(scanned), "scanned"),
+        (lambda x: x, "<lambda>"),
+    ],
+)
+def test_explanations_call_a_function_by_its_name(function: Any, name: str) -> None:
+    assert weft.compile(function).explain().name == name
+    assert str(weft.compile(function).explain()).startswith(f"{name} was not called yet")
+
+
+def test_a_call_that_ran_plainly_is_told_with_its_line() -> None:
+    @weft.compile
+    def dumps(x: Any) -> Any:
+        return len(json.dumps(x.tolist()))
+
+    with pytest.warns(UserWarning, match="dumps was not captured"):
+        assert dumps(np.ones(2)) == 10
+    ((why, count),) = dumps.explain().plain.items()
+    assert count == 1 and why.startswith("TypeError: ") and ", in dumps\n    return len(json.dumps(x.tolist()))" in why
+
+
+def test_a_loaded_function_is_explained_as_others(tmp_path: Any) -> None:
+    f = weft.compile(lambda x: x + SCALE)
+    f(np.ones(3)), f(1)
+    f.save(tmp_path / "f.weft")
+    loaded = weft.load(tmp_path / "f.weft")
+    assert [one.inputs for one in loaded.explain().graphs] == [["x: float64[x_0]"], ["x: int"]]
+    assert weft.explain(loaded, 2).captured
+    (problem,) = weft.explain(loaded, 2.0).problems
+    assert "no saved graph is for this call" in problem.reason
+
+
+def test_wrong_input_of_a_layer_is_told_at_the_line_that_asks() -> None:
+    (problem,) = weft.explain(LAYER, np.ones((2, 5), np.float32)).problems
+    assert problem.text.startswith("(problem,) = weft.explain(LAYER")
 
 
 # Random numbers from outside, which a report lists

@@ -89,7 +89,7 @@ def test_it_is_called_as_the_function_was(tmp_path: Path) -> None:
     with pytest.raises(NotCovered, match="how is 'median', was 'sum'"):
         loaded(x, how="median")
     assert repr(loaded) == "<loaded by_size(x, factor=2.0, *rest, how='sum', **named), 4 graphs>"
-    assert loaded.__name__ == "by_size" and "graph 4 of by_size" in loaded.explain()
+    assert loaded.__name__ == "by_size" and len(loaded.explain().graphs) == 4
 
 
 class Pair(NamedTuple):

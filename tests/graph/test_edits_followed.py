@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import operator
 import weakref
@@ -96,6 +97,84 @@ def test_gradients_of_an_edited_compiled_function() -> None:
     f(t).backward()
     assert t.grad.tolist() == [2.0, 2.0]
     assert f.cache_info().misses == 1
+
+
+def sine(x: Any) -> Any:
+    return np.sin(x).sum()
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    "grad": lambda f: weft.grad(f)(X),
+    "hessian": lambda f: weft.hessian(f)(X).diagonal(),
+    "vjp": lambda f: weft.vjp(f, X)[1](1.0)[0],
+    "jvp": lambda f: weft.jvp(f, (X,), (np.ones(4),))[1],
+    "vmap": lambda f: weft.vmap(f)(np.stack([X, X])),
+    "trace": lambda f: weft.trace(f, X)(X),
+    "compiled": lambda f: weft.compile(lambda x: f(x) * 2)(X),
+    "method": lambda f: weft.compile(lambda x, g: g(x))(X, functools.partial(f)),
+}
+
+
+@pytest.mark.parametrize("way", CALLS)
+def test_derivatives_and_callers_of_an_edited_function_follow(way: str) -> None:
+    f = weft.compile(sine)
+    f(X)
+    retarget(f.graph, np.sin, np.exp)
+    np.testing.assert_allclose(CALLS[way](f), CALLS[way](lambda x: np.exp(x).sum()), rtol=1e-15)
+
+
+def test_what_was_captured_before_an_edit_follows_too() -> None:
+    f, slope_of_sum = weft.compile(sine), weft.grad(positive_sum)
+    makers: list[Callable[[Any], Any]] = [weft.grad(f), weft.compile(lambda x: f(x) * 2), weft.compile(slope_of_sum)]
+    before = [make(X) for make in makers]
+    f(X), slope_of_sum(X)
+    for old, new in ((np.sin, np.exp), (np.exp, np.cos)):
+        retarget(f.graph, old, new)
+        np.testing.assert_array_equal(makers[0](X), np.exp(X) if new is np.exp else -np.sin(X))
+        np.testing.assert_array_equal(makers[1](X), new(X).sum() * 2)
+    np.testing.assert_array_equal(makers[2](X), before[2])
+    slope_of_sum.graph.output_node().args = (7.0,)
+    assert slope_of_sum(X) == makers[2](X) == 7.0
+
+
+def test_of_other_types_the_function_itself_is_captured() -> None:
+    f = weft.compile(sine)
+    f(X)
+    retarget(f.graph, np.sin, np.exp)
+    x32 = X.astype(np.float32)
+    np.testing.assert_array_equal(weft.grad(f)(x32), np.cos(x32))
+
+
+@pytest.mark.parametrize("way", [weft.script, weft.symbolic_trace, lambda f: weft.script(lambda x: f(x))])
+def test_what_cannot_follow_an_edit_says_so(way: Callable[..., Any]) -> None:
+    f = weft.compile(sine)
+    f(X)
+    retarget(f.graph, np.sin, np.exp)
+    with pytest.raises(weft.errors.CaptureError, match="the graph of sine was edited"):
+        way(f)
+
+
+def test_an_edited_graph_for_a_decided_size_is_not_passed_over() -> None:
+    f = weft.compile(lambda x: x * 2 if len(x) > 2 else x)
+    f(X)
+    retarget(f.graph, operator.mul, operator.add)
+    np.testing.assert_array_equal(weft.vmap(f)(np.stack([X, X])), np.stack([X + 2, X + 2]))
+    with pytest.raises(weft.errors.CaptureError, match="it is for calls where"):
+        weft.compile(lambda x: f(x) + 1)(np.ones(1))
+
+
+def test_what_vjp_and_linearize_give_shows_and_follows_its_graph() -> None:
+    for made, seed in ((weft.vjp(sine, X)[1], 1.0), (weft.linearize(sine, X)[1], np.ones(4))):
+        before = made(seed)
+        assert repr(made) in (
+            "<vjp of sine at the arguments of one call>",
+            "<linearize of sine at the arguments of one call>",
+        )
+        assert "def forward(self, " in made.code
+        made.graph.output_node().args = ((7.0,),)
+        assert str(made(seed)) != str(before) and np.all(np.asarray(made(seed)) == 7.0)
+        with pytest.raises(weft.errors.WeftError, match="is not saved\n  help: save a compiled function that calls"):
+            made.save("file")
 
 
 def test_a_result_that_becomes_a_tensor_is_on_the_tape() -> None:

@@ -145,3 +145,23 @@ def test_one_graph_for_all_sizes() -> None:
         expected = [differences(shrinking, x, np.eye(size)[k], 1e-6) for k in range(size)]
         np.testing.assert_allclose(gradient(x), expected, rtol=1e-6, atol=1e-6)
     assert gradient.cache_info().misses == 1
+
+
+def scanned(x: Any) -> Any:
+    carry, rows = weft.scan(lambda c, v: (c + v["a"], {"row": c * v["a"]}), np.zeros(3), {"a": x}, reverse=True)
+    return carry.sum() + (rows["row"] ** 2).sum()
+
+
+def largest_of_a_list(x: Any) -> Any:
+    return np.max([x[0, 0], x[1, 0] * 2]) + np.sum([x[0], x[1]])
+
+
+@pytest.mark.parametrize("function", [scanned, largest_of_a_list])
+def test_gradients_of_tensors_are_those_of_arrays(function: Any) -> None:
+    x = np.arange(1.0, 10.0).reshape(3, 3)
+    wanted, leaf = weft.grad(function)(x), weft.tensor(x, requires_grad=True)
+    weft.compile(function)(leaf).backward()
+    np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
+    np.testing.assert_array_equal(weft.grad(function)(weft.tensor(x)).numpy(), wanted)
+    value, tangent = weft.jvp(function, (weft.tensor(x),), (weft.tensor(x),))
+    assert tangent.item() == (wanted * x).sum() and value.item() == function(x)

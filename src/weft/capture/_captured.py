@@ -26,6 +26,7 @@ from weft.capture._recorder import Recorder
 from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
+from weft.ops import Op
 from weft.ops._dim import Dim
 
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -42,8 +43,8 @@ class Captured:
 
 def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
     """The Python function behind a callable, and what is bound to it."""
-    if hasattr(type(function), "__weft_captured__"):
-        return function, ()
+    if hasattr(type(function), "__weft_captured__") or getattr(function, "_edits", False):
+        return function, ()  # it says itself what a call of it records
     if isinstance(function, Module):
         return original_function(function.forward)
     if isinstance(function, types.MethodType):
@@ -57,7 +58,7 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
         plain, held = original_function(function.func)
         return plain, (*held, *function.args)
     call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
-    if isinstance(call, types.FunctionType):
+    if isinstance(call, types.FunctionType) and not isinstance(function, Op):
         return call, (function,)
     if isinstance(function, (staticmethod, classmethod)):
         kind = type(function).__name__
@@ -67,7 +68,7 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
         )
     raise CaptureError(
         f"{function!r} is no Python function: there is no source to capture",
-        help="write a function that calls it",
+        help="write a function that calls it, such as lambda x: np.sin(x)",
     )
 
 
@@ -98,6 +99,7 @@ def _capture(
     joins: bool = False,
     budget: float | None = None,
     known: Any = None,
+    itself: bool = False,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
@@ -106,7 +108,7 @@ def _capture(
     With `joins` branches and loops may leave a variable with values of different types. With `whole` a large container
     of plain data is one input. With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the
     recorder. `known` is the state outside that the program changes, as far as attempts before found out; None where
-    it may change none.
+    it may change none. With `itself` the graph is for the function to run, whatever graphs it has.
     """
     wrap_later_names()
     plain, held = original_function(function)
@@ -117,6 +119,7 @@ def _capture(
     recorder.keeps_raising, recorder.joins = keeps_raising, joins
     recorder.allowance = Allowance(budget)
     recorder.state.known = known
+    recorder.itself = plain if itself else None
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):

@@ -174,8 +174,8 @@ class Condition:
 
     `plain` where a call that only fails here cannot be captured either and runs as the function itself. `basic` where
     it says no more than the type of an input does. `outside` where it asks about no argument, but about what a program
-    reads from outside. `told` says what a call that fails here is like: the words before and after the present value,
-    which the expression `now` gives.
+    reads from outside. `family` is what conditions of one kind say together. `told` says what a call that fails here is
+    like: the words before and after the present value, which the expression `now` gives.
     """
 
     test: Expr
@@ -183,6 +183,7 @@ class Condition:
     plain: bool = False
     basic: bool = False
     outside: bool = False
+    family: str | None = None
     now: Expr | None = None
     told: tuple[str, ...] = ()
     reached: int = 0  # where it has failed, how many steps came before it

@@ -24,9 +24,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from weft import pytree
+from weft import _where, pytree
 from weft._collector import paused_collector
 from weft._frames import hide_frames
 from weft._recursion import deep_recursion
@@ -49,6 +49,9 @@ from weft.errors import CaptureError, GraphError, TraceError, WeftError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._list_arrays import OtherArray
 from weft.passes import PassManager
+
+if TYPE_CHECKING:
+    from weft.capture._report import Explanation
 
 _BACKENDS = ("numpy",)
 
@@ -91,7 +94,8 @@ class Guarded:
     step: bool
     runner: Runner
     run: Callable[..., Any]
-    edited = False
+    edited = False  # since it was last compiled
+    edited_ever = False
     given_up: Any = None  # why the function itself is run where the conditions hold
 
     def use(self, runner: Runner) -> None:
@@ -104,7 +108,14 @@ class Guarded:
         return self.runner.module
 
     def _graph_edited(self) -> None:
-        self.edited = True
+        self.edited = self.edited_ever = True
+
+    def over_ops(self) -> GraphModule:
+        """The graph as a module whose code is its own and calls the ops themselves: it can be captured."""
+        owner = self.graph.owning_module
+        made = GraphModule(dict(self.graph.constants), self.graph)
+        self.graph.owning_module = owner
+        return made
 
     def follow(self) -> None:
         """Run the graph as it is after edits: on Tensors that require gradients, each op is on the tape by itself."""
@@ -192,6 +203,7 @@ class CompiledFunction:
     """A function and the graphs it was captured as. It is called as the function is."""
 
     _made_by = "compiled"
+    _edits = 0
     _keeps_raising = True  # whether what may raise stays where nothing reads it, as the plain call would raise
 
     def __init__(
@@ -306,6 +318,8 @@ class CompiledFunction:
 
     def _symbolic(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a call means in a symbolic trace: what the function does is recorded."""
+        if self._edits:
+            import_module("weft.capture._loaded_inside").refuse_edited(self)
         return self._plain(*args, **kwargs)
 
     def _entry_for(
@@ -348,6 +362,7 @@ class CompiledFunction:
         self._runs = tuple(entry.run for entry in self._entries if entry.given_up is None)
 
     def _graph_edited(self) -> None:
+        self._edits += 1  # captured programs that call this function have a guard on it
         self._runs = ()  # so that the next call comes to `_miss`
 
     def _follow_edits(self) -> None:
@@ -381,6 +396,7 @@ class CompiledFunction:
         met: list[Exception] = []
         for dynamic, whole, joins in ways:
             how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._budget}
+            how["itself"] = True
             try:
                 captured = capture_call(self._plain, tuple(args), kwargs, dynamic, self._known, **how)
                 entry = Entry(captured, not dynamic)
@@ -463,20 +479,13 @@ class CompiledFunction:
         """For each capture after the first, what was different: `x has dtype float32, was float64`."""
         return list(self._reasons)
 
-    def explain(self) -> str:
+    def explain(self) -> Explanation:
         """What each graph holds and depends on, why it was captured, and which calls ran as plain Python."""
-        from weft.capture._report import report
+        from weft.capture._report import Explanation, report
 
-        lines = []
-        for number, entry in enumerate(self._entries, 1):
-            fixed = ", with its sizes and numbers fixed" if entry.static else ""
-            first, *rest = report(entry)
-            lines.append(f"graph {number} of {self._plain.__name__}{fixed}: {first}")
-            lines += ["  captured because", f"    {self._reasons[number - 2]}"] if number > 1 else []
-            lines += rest
-        for why, count in self._ran_plainly.items():
-            lines.append(f"{count} call{'s' * (count > 1)} ran as plain Python: {why}")
-        return "\n".join(lines) or f"{self._plain.__name__} was not called yet"
+        because = dict(enumerate(self._reasons, 1))
+        graphs = tuple([report(entry, because.get(number)) for number, entry in enumerate(self._entries)])
+        return Explanation(called(self), graphs, plain=dict(self._ran_plainly))
 
     # Files
 
@@ -545,13 +554,29 @@ class CompiledFunction:
         return f"{self._made_by} {getattr(original, '__qualname__', None) or type(original).__qualname__}"
 
 
+def called(function: Any) -> str:
+    """What a person calls a function: `grad of loss`, and of a Module its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if isinstance(function, CompiledFunction):
+        name = function._about()
+    else:
+        name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return re.sub(r"\S*<locals>\.", "", name)
+
+
 def _said(error: BaseException) -> str:
+    """Why a call was not captured, with the line of the program that it is about."""
     if isinstance(error, OverBudget):
         return str(error)
     try:
-        return re.sub(r"\b0x[0-9a-fA-F]+", "0x…", f"{type(error).__name__}: {error}")
+        told = re.sub(r"\b0x[0-9a-fA-F]+", "0x…", f"{type(error).__name__}: {error}")
     except TraceError:  # the program raised it, with a text of traced values
-        return type(error).__name__
+        told = type(error).__name__
+    if isinstance(error, WeftError) and error.where:
+        return told
+    place = import_module("weft.capture._survey").place_of(error)
+    return told if place is None else f"{told}\n  at {_where._shown(place)}"
 
 
 def _markers(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]:

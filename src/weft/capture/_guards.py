@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._step import option
+from weft._where import _INTERNAL
 from weft.autograd import Tensor
 from weft.capture._captured import Captured
 from weft.capture._checks import (
@@ -180,7 +182,12 @@ class Guards:
                 continue
             seen.add((guard.relation, *sides))
             test = form(guard.relation, *sides)
-            said = [side.expression() if isinstance(side, Dim) else str(side) for side in (guard.left, guard.right)]
+            said = [
+                side.expression({atom: self._size_name(atom) for atom in side.atoms()})
+                if isinstance(side, Dim)
+                else str(side)
+                for side in (guard.left, guard.right)
+            ]
             what = f"{said[0]} {guard.relation} {said[1]}"
             says, told = (what, " no longer holds") if guard.outcome else (f"not {what}", " holds now")
             now = self._atoms(guard.left, guard.right)
@@ -189,7 +196,15 @@ class Guards:
     def _atoms(self, *dims: Any) -> Expr:
         """An expression for a text that tells what the sizes in some are, and what they were."""
         atoms = {atom: None for dim in dims if isinstance(dim, Dim) for atom in dim.atoms()}
-        return form("sizes", *(told for atom in atoms for told in (atom.name, self._atom(atom), atom.hint)))
+        return form("sizes", *(told for atom in atoms for told in (self._size_name(atom), self._atom(atom), atom.hint)))
+
+    def _size_name(self, atom: Any) -> str:
+        """What a person calls a size: one of a copy's inputs goes by the name of the graph's own."""
+        how, node, *axis = atom.source or ("", None)
+        own = None if node is None else self.captured.recorder.copied_inputs.get(node)
+        if own is not None and how != "node" and isinstance(size := own.meta["type"].shape[axis[0]], Dim):
+            return size.expression()
+        return str(atom.name)
 
     def _atom(self, atom: Any) -> Expr | None:
         """Where a size is found; one of a copy's inputs is one of the graph's own, and what is copied is the same."""
@@ -213,7 +228,8 @@ class Guards:
             found = self._expression(node)
             given = self.captured.recorder.computed.get(node, ())
             tested = node.target is bool and given and isinstance(given[0], Node)
-            label = self.labels.get(node, f"bool({given[0].name})" if tested else node.name)
+            called = given[0].args[2] if tested and given[0].target is option else given[0].name if tested else ""
+            label = self.labels.get(node, f"bool({called})" if tested else node.name)
             self._compare(equal(found, held(hint)), f"{label} is ", form("repr", found), shown(hint))
 
     def _expression(self, node: Any) -> Expr:
@@ -253,7 +269,7 @@ class Guards:
             if was[0] == "same" and isinstance(was[1], types.ModuleType):
                 continue
             found = form("cell", space) if isinstance(space, types.CellType) else form("get", space, name)
-            self._unchanged(found, was, name, snapshot_value(was), outside=True)
+            self._unchanged(found, was, name, snapshot_value(was), basic=_is_ours(space), outside=True)
         for owner, name, was in reads.attributes.values():
             called = isinstance(owner, (type, types.FunctionType))
             label = f".{name} of {owner.__name__ if called else f'a {type(owner).__name__}'}"
@@ -261,8 +277,10 @@ class Guards:
             found, first = form("code", owner) if is_code else _place(owner, name), len(self.steps)
             if was[0] == "method":
                 found, was = form("attribute", found, "__func__"), ("same", was[1])
-            # That functions and classes are the program's own ones goes without saying.
-            self._unchanged(found, was, label, snapshot_value(was), basic=called, outside=True)
+            # That functions and classes are the program's own ones goes without saying, and how our layers are made.
+            ours = _INTERNAL[type(owner).__module__]
+            basic = called or (ours and (was[0] != "data" or name not in vars(owner) or name[0] == "_"))
+            self._unchanged(found, was, label, snapshot_value(was), basic=basic, outside=True)
             if not called:
                 self._learns(first, (type(owner), name), owner)
         if reads.modules.known:
@@ -353,7 +371,10 @@ class Guards:
         owned = both(one.own, other.own, form("is not", one.inside, other.inside))
         share = form("may_share", one.inside, other.inside)
         test = form("or", owned, form("not", share))
-        self.require(test, f"{who} share no memory", plain=True, told=(f"{who} share memory, and one is written",))
+        family = "arrays that are written share no memory with others"
+        self.require(
+            test, f"{who} share no memory", plain=True, family=family, told=(f"{who} share memory, and one is written",)
+        )
 
     def _leaves(self) -> list[Any]:
         """What is given to the graph: arguments, and what objects hold."""
@@ -406,6 +427,11 @@ def _share(*values: Any) -> bool:
     """Whether containers before a None share parts with those behind it."""
     place = next(place for place, value in enumerate(values) if value is None)
     return share_parts(values[:place], values[place + 1 :])
+
+
+def _is_ours(space: Any) -> bool:
+    """Whether a variable is one of weft's own modules."""
+    return type(space) is dict and _INTERNAL[space.get("__name__", "")]
 
 
 def _place(owner: Any, name: str) -> Expr:

@@ -17,7 +17,7 @@ from weft.capture._loaded_inside import call_inside
 from weft.capture._object_files import owner_of
 from weft.capture._recorder import Recorder
 from weft.errors import NotCovered
-from weft.graph import Graph, GraphModule
+from weft.graph import Graph
 
 _SHOWN = 5  # graphs that a message tells of
 
@@ -30,13 +30,6 @@ class LoadedEntry(Guarded):
         self.static, self.step = static, step
         self.use(runner)
         graph.holds_while = tuple(c.says for c in checks.conditions if not c.basic)
-
-    def over_ops(self) -> GraphModule:
-        """The graph as a module whose code is its own and calls the ops themselves: it can be captured."""
-        owner = self.graph.owning_module
-        made = GraphModule(dict(self.graph.constants), self.graph)
-        self.graph.owning_module = owner
-        return made
 
 
 class LoadedFunction(CompiledFunction):
@@ -118,15 +111,6 @@ class LoadedFunction(CompiledFunction):
         shown = [f"  graph {number}: {line}" for number, line in enumerate(lines[:_SHOWN], 1)]
         shown += [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
         return NotCovered("\n".join([f"{self.__name__}: no saved graph is for this call", *shown]), help=help)
-
-    def explain(self) -> str:
-        """What each graph is for."""
-        lines = [repr(self)]
-        for number, entry in enumerate(self._entries, 1):
-            lines += [f"graph {number} of {self.__name__}", "  inputs", *(f"    {told}" for told in entry.told)]
-            says = [condition.says for condition in entry.checks.conditions if not condition.basic]
-            lines += ["  valid while", *(f"    {one}" for one in dict.fromkeys(says))] if says else []
-        return "\n".join(lines)
 
     # Files
 

@@ -1,4 +1,4 @@
-"""A loaded function called in a captured program, or differentiated: its graph is captured with the rest.
+"""A loaded function, or one whose graph was edited, in a captured program: its graph is captured with the rest.
 
 Which of its graphs is the right one is told by what is known of the traced arguments. Where a size or a number decides,
 the program that is captured gets a guard, as for a decision of its own.
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.autograd import Tensor
-from weft.capture._checks import Assigned, Checks, Condition, Expr
+from weft.capture._captured import bound_keywords
+from weft.capture._checks import MISS, Assigned, Checks, Condition, Expr
 from weft.capture._guards import CHECKED
 from weft.capture._memory import is_tensor
 from weft.capture._reads import unchanged
-from weft.capture._values import Array, Scalar
+from weft.capture._values import Array, Scalar, Traced
+from weft.errors import CaptureError
 
 if TYPE_CHECKING:
     from weft.capture._loaded import LoadedEntry, LoadedFunction
@@ -63,6 +65,48 @@ def call_inside(loaded: LoadedFunction, recorder: Recorder, args: tuple[Any, ...
             return recorder.run(type(module).forward, (module, *inputs), {})
         failing.append((entry, failed.says.join(("not captured while ", "")) if failed.told else failed.says))
     return recorder.refuse(loaded.not_covered(failing).message, help=_HELP)
+
+
+def refuse_edited(function: Any) -> None:
+    """Raise: this way of capturing reads the source of a function, and would not see that its graph was edited."""
+    raise CaptureError(
+        f"the graph of {function.__name__} was edited, and this way of capturing does not know which calls it is for",
+        help="use weft.compile or weft.trace; or make a GraphModule of its graph and call that",
+    )
+
+
+def edited_inside(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result, in a tuple, of a call of a compiled function whose graph for it was edited; None of any other."""
+    if function is recorder.itself or not hasattr(type(function), "_edits"):
+        return None
+    recorder.reads.note(function, "_edits", function._edits)
+    if not function._edits:
+        return None
+    if recorder.untyped:
+        refuse_edited(function)
+    function._follow_edits()
+    keywords = {**bound_keywords(function.__weft_original__), **kwargs}
+    try:
+        bound = inspect.Signature(function._takes).bind(*function._held, *args, **keywords)
+    except TypeError as error:
+        raise TypeError(f"{function.__name__}() {error}") from None
+    bound.apply_defaults()
+    for entry in function._entries:
+        if not entry.edited_ever:
+            continue
+        seen = _Seen(recorder, list(bound.arguments.values()))
+        failed = seen.failing(entry.checks)
+        if failed is not None and failed.basic:
+            continue  # it is for other types
+        if failed is not None or entry.step or entry.captured.recorder.state.used:
+            why = "it changes objects" if failed is None else f"it is for calls where {failed.says}"
+            recorder.refuse(
+                f"the graph of {function.__name__} was edited, and cannot be captured here: {why}",
+                help="call it outside of the captured function, or make a GraphModule of its graph and call that",
+            )
+        module = entry.over_ops()
+        return (recorder.run(type(module).forward, (module, *map(seen.value, entry.checks.inputs)), {}),)
+    return None
 
 
 class _Seen:
@@ -119,7 +163,8 @@ class _Seen:
 
     def call(self, function: Any, *args: Any) -> Any:
         """The result of a function that a condition calls."""
-        return function(*args) if function in CHECKED else self.recorder.run(function, args, {})
+        plain = function in CHECKED or not any(isinstance(one, Traced) for one in args)
+        return function(*args) if plain else self.recorder.run(function, args, {})
 
     def unchanged(self, value: Any, was: Any) -> bool:
         """Whether a value is as a snapshot says."""
@@ -159,5 +204,9 @@ _READING: dict[str, Any] = {
     "not": lambda seen, value: not value,
     "may_share": _Seen.share,
     "unchanged": _Seen.unchanged,
+    "attribute": lambda seen, owner, name: getattr(owner, name, MISS),
+    "get": lambda seen, space, name: space.get(name, MISS),
+    "cell": lambda seen, cell: cell.cell_contents,
+    "code": lambda seen, function: function.__code__,
     "call": _Seen.call,
 }

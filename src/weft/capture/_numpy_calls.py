@@ -15,7 +15,6 @@ import numpy as np
 
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._lists import GrownList
-from weft.capture._memory import is_tensor
 from weft.capture._numpy_probe import elementwise_type, sampled, shared, type_of_sample
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
@@ -173,7 +172,7 @@ class NumpyCalls:
         """The arguments of an op, with arrays in place of lists where one holds traced values: it has no dtype."""
         if not (any(map(_is_traced_list, args)) or any(map(_is_traced_list, kwargs.values()))):
             return args, kwargs
-        if not isinstance(op, Op) or op.name in _NESTED or is_opaque(args) or is_opaque(kwargs) or is_tensor(args):
+        if not isinstance(op, Op) or op.name in _NESTED or is_opaque(args) or is_opaque(kwargs):
             return args, kwargs
         names = [*op.__signature__.parameters]
         at = op.__signature__.parameters[names[0]]

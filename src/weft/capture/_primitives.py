@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft.autograd import Tensor
+from weft.capture._memory import is_tensor
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Traced
 from weft.graph._control import check, cond, fori_loop, scan, switch, while_loop
@@ -125,7 +127,8 @@ def _scan(
     if recorder.untyped or is_opaque((init, xs, operands, length)):
         return _scan_unknown(recorder, f, init, xs, operands, length, reverse)
     leaves, tree = pytree.flatten(xs) if xs is not None else ([], None)
-    rows = [recorder.numpy.function(np.asarray, (leaf,), {}) for leaf in leaves]
+    leaves = [recorder.constant(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    rows = [leaf if is_tensor(leaf) else recorder.numpy.function(np.asarray, (leaf,), {}) for leaf in leaves]
     count = rows[0].shape[0] if rows else length
 
     captured = recorder.branches

@@ -134,6 +134,7 @@ class Recorder(Running, Memory, Refusals):
         self.remembered = Remembered()  # the loop whose body is captured
         self.reshaped: dict[Node, Array] = {}  # input → the array of the caller's that was given another shape
         self.mask_sizes: dict[Node, Any] = {}  # mask → how many elements it selects
+        self.itself: Any = None  # the function whose graph this is going to be
         self.written_out: dict[Any, tuple[int, Any]] = {}  # loop run step by step → how many steps, the error if any
 
     # Nodes

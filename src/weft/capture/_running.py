@@ -107,7 +107,10 @@ class Running(SizeNodes):
             return call_module(self, function, args, kwargs)
         original = getattr(function, "__weft_original__", None)
         if original is not None:
-            return self.run(original, args, kwargs)
+            from weft.capture._loaded_inside import edited_inside
+
+            edited = edited_inside(self, function, args, kwargs)
+            return self.run(original, args, kwargs) if edited is None else edited[0]
         return self.run_other(function, args, kwargs)
 
     def _deeper(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -33,6 +33,7 @@ from weft.autograd import Tensor
 from weft.capture._arguments import passes_on
 from weft.capture._branch import PathEnded
 from weft.capture._captured import bound_keywords, original_function
+from weft.capture._loaded_inside import refuse_edited
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
@@ -88,6 +89,8 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     """
     wrap_later_names()
     plain, held = original_function(function)
+    if getattr(plain, "_edits", False):
+        refuse_edited(plain)
     recorder = ScriptRecorder()
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)

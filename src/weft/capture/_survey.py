@@ -134,7 +134,7 @@ class Surveyor(Recorder):
     def here(self) -> _where.Location:
         """The line of the program that is running, else where it begins."""
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and not is_converted_code(frame.f_code):
+        while frame is not None and (not is_converted_code(frame.f_code) or _where.is_internal(frame)):
             frame = frame.f_back
         if frame is None or not self.active:
             return _where.locate(self.start)
@@ -276,6 +276,8 @@ def raised(error: Exception) -> WeftError:
 
 
 def problem_at(place: _where.Location, reason: str, help: str | None) -> Problem:
-    """A problem at a place of the program."""
+    """A problem at a place of the program; of one in weft's own code, such as a layer's, at the line that asked."""
+    if _where.is_own_file(place.file):
+        place = _where.user_location() or place
     caret = "" if place.column is None or not place.text else _where._caret(place, place.column)
     return Problem(place.file, place.line, place.column, place.function, place.text, caret, reason, help)

@@ -123,6 +123,11 @@ class Tracer(TracerBase):
                 f"symbolic tracing needs a module, got the class {root.__name__}",
                 help=f"make one: symbolic_trace({root.__name__}(…))",
             )
+        elif isinstance(root, np.ufunc):
+            raise TraceError(
+                f"symbolic tracing needs a Module or a function, got {root!r}",
+                help="write a function that calls it, such as lambda x: np.sin(x)",
+            )
         elif callable(root):
             self.root, function = Module(), root
         else:

@@ -13,6 +13,7 @@ from weft._frames import hide_frames
 from weft._tracing import current_recorder
 from weft.capture._arguments import call_signature
 from weft.capture._compile import CompiledFunction
+from weft.capture._loaded_inside import edited_inside
 from weft.capture._recorder import Recorder
 from weft.errors import CaptureError
 from weft.ops import Op
@@ -49,7 +50,7 @@ class Transformed(CompiledFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = current_recorder.get()
         if recorder is not None:
-            return self._record(recorder, self._function, args, kwargs)
+            return self.__weft_captured__(recorder, args, kwargs)
         try:
             return self._call(*args, **kwargs)
         except Exception as error:
@@ -77,7 +78,8 @@ class Transformed(CompiledFunction):
         return entry, None
 
     def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._record(recorder, self._function, args, kwargs)
+        edited = edited_inside(recorder, self, args, kwargs)
+        return self._record(recorder, self._function, args, kwargs) if edited is None else edited[0]
 
 
 def _has_parameters(function: Any) -> bool:

@@ -20,7 +20,7 @@ from weft.capture._anomaly import run_module
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._recorder import Recorder
 from weft.errors import DtypeError, ShapeError, WeftError
-from weft.graph import GraphModule, Node
+from weft.graph import Graph, GraphModule, Node
 from weft.ops._op import TABLE
 from weft.passes import PassManager
 from weft.transform._activity import activity
@@ -224,19 +224,52 @@ class _Outside(Transformed):
         leaves = pytree.flatten([varying(argument) for argument in args], is_leaf=is_leaf)[0]
         likes = [leaf for leaf, each in zip(leaves, call.varied, strict=True) if each]
         results = pytree.flatten(value, is_leaf=_is_end)[0]
-        if call.reverse:
-            likes, results = results, likes
+        sides = (results, likes) if call.reverse else (likes, results)
+        return (value, Derivative(self._about(), module, call, held, *sides), *rest)
 
-        def derivative(*values: Any) -> Any:
-            recorder = current_recorder.get()
-            if recorder is not None:
-                raise WeftError(
-                    "a derivative made outside of a captured function is called inside it",
-                    help="call weft.vjp inside, too",
-                )
-            given = zip(call.given(values), likes, call.types, strict=True)
-            seeds = [_seed(call.name, value, like, type_.dtype) for value, like, type_ in given if type_ is not None]
-            found = zip(run_module(module, *held, *seeds), results, strict=True)
-            return call.shaped([to_tensor(one) if isinstance(like, Tensor) else to_array(one) for one, like in found])
 
-        return (value, derivative, *rest)
+class Derivative:
+    """The derivative of a function at the arguments of one call, as `vjp` and `linearize` give it.
+
+    `graph` is what a call runs, and `code` that graph as Python: its first inputs are values that were kept, the others
+    what it is called with.
+    """
+
+    def __init__(
+        self, about: str, module: GraphModule, call: _Call, held: list[Any], likes: list[Any], results: list[Any]
+    ) -> None:
+        self._about, self._module, self._call, self._held = about, module, call, held
+        self._likes, self._results = likes, results
+
+    @without_frames
+    def __call__(self, *values: Any) -> Any:
+        call = self._call
+        if current_recorder.get() is not None:
+            raise WeftError(
+                "a derivative made outside of a captured function is called inside it",
+                help=f"call weft.{call.name} inside, too",
+            )
+        given = zip(call.given(values), self._likes, call.types, strict=True)
+        seeds = [_seed(call.name, value, like, type_.dtype) for value, like, type_ in given if type_ is not None]
+        found = zip(run_module(self._module, *self._held, *seeds), self._results, strict=True)
+        return call.shaped([to_tensor(one) if isinstance(like, Tensor) else to_array(one) for one, like in found])
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that a call runs."""
+        return self._module.graph
+
+    @property
+    def code(self) -> str:
+        """The graph as Python."""
+        return self._module.source_code
+
+    def save(self, path: Any) -> None:
+        """Raise: what was computed for one call is no function of a file."""
+        raise WeftError(
+            f"{self!r} holds what was computed for the arguments of one call, and is not saved",
+            help=f"save a compiled function that calls weft.{self._call.name}, or the graph: .graph.save(path)",
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._about} at the arguments of one call>"
