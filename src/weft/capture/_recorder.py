@@ -84,6 +84,8 @@ _IN_ANY_ORDER = frozenset(
 class Recorder(Running, Memory, Refusals):
     """Records one capture. `branches` says whether control flow on traced values is captured, or refused."""
 
+    itself: Any = None  # the function whose graph this is going to be
+
     def __init__(self, *, branches: bool, boundary: FrameType | None = None) -> None:
         from weft.capture._numpy_calls import NumpyCalls
         from weft.capture._python_calls import PythonCalls
@@ -134,7 +136,6 @@ class Recorder(Running, Memory, Refusals):
         self.remembered = Remembered()  # the loop whose body is captured
         self.reshaped: dict[Node, Array] = {}  # input → the array of the caller's that was given another shape
         self.mask_sizes: dict[Node, Any] = {}  # mask → how many elements it selects
-        self.itself: Any = None  # the function whose graph this is going to be
         self.written_out: dict[Any, tuple[int, Any]] = {}  # loop run step by step → how many steps, the error if any
 
     # Nodes
