@@ -37,6 +37,7 @@ class Module:
     """Base class of everything with parameters: assign them, and submodules, as attributes; define `forward`."""
 
     _is_container = False  # True where the module only holds others: tracing goes into it rather than stopping at it
+    _fixed_when_traced: tuple[str, ...] = ()  # parameters of `forward` that decide what the root of a trace does
 
     training: bool
     _parameters: dict[str, Any]

@@ -192,6 +192,8 @@ def locate(position: Position, variable: str | None = None) -> Location:
     line, end_line, start, end = _positions(code)[offset // 2]
     line = line or code.co_firstlineno
     raw = _line(code.co_filename, line)
+    if offset == 0 and raw.lstrip().startswith("@"):  # the function, not its first decorator
+        line, raw, start, end_line = *_behind_decorators(code.co_filename, line), None, None
     column = None if start is None else _characters(raw, start) + 1
     end_raw = raw if end_line in (None, line) else _line(code.co_filename, end_line)
     end_column = None if end is None else _characters(end_raw, end) + 1
@@ -205,6 +207,15 @@ def locate(position: Position, variable: str | None = None) -> Location:
         variable=variable or assigned_variable(code, offset),
         text=raw.strip(),
     )
+
+
+def _behind_decorators(file: str, line: int) -> tuple[int, str]:
+    """The line on which a decorated function begins, and its text; where that is not found, the line given."""
+    for number in range(line, line + 50):
+        raw = _line(file, number)
+        if raw.lstrip().startswith(("def ", "async def ")):
+            return number, raw
+    return line, _line(file, line)
 
 
 def stack(position: Position | None) -> list[Location]:

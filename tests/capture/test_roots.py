@@ -34,6 +34,42 @@ def test_hooks_of_the_root_are_part_of_its_call() -> None:
     np.testing.assert_array_equal(traced(X).numpy(), module(X).numpy())
 
 
+MASK = np.triu(np.ones((3, 3), bool), 1)
+STEPS = np.random.default_rng(0).random((3, 2, 4)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("module", "args", "kwargs"),
+    [
+        (nn.MultiheadAttention(4, 2), (STEPS,) * 3, {}),
+        (nn.MultiheadAttention(4, 2, batch_first=True), (STEPS[:, :1],) * 3, {"attn_mask": None}),
+        (nn.MultiheadAttention(4, 2), (STEPS,) * 3, {"attn_mask": MASK, "need_weights": True}),
+        (nn.EmbeddingBag(5, 3), (np.array([[1, 2], [3, 4]]),), {}),
+        (nn.EmbeddingBag(5, 3, mode="sum"), (np.array([[1, 2], [3, 4]]),), {}),
+        (nn.TransformerEncoderLayer(4, 2, 8).eval(), (STEPS,), {"src_mask": MASK}),
+        (nn.LSTM(4, 2), (STEPS,), {}),
+        (nn.GRUCell(4, 2), (STEPS[0],), {}),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
+)
+def test_layers_are_roots(module: Any, args: Any, kwargs: Any) -> None:
+    results = [weft.pytree.leaves_of(each(*args, **kwargs)) for each in (module, weft.symbolic_trace(module))]
+    for plain, traced in zip(*results, strict=True):
+        np.testing.assert_allclose(traced.detach().numpy(), plain.detach().numpy(), rtol=1e-6)
+
+
+def test_flags_of_a_layer_that_is_the_root_are_fixed() -> None:
+    attention = nn.MultiheadAttention(4, 2)
+    with pytest.raises(GraphError, match="need_weights: True was fixed while tracing, got False"):
+        weft.symbolic_trace(attention)(STEPS, STEPS, STEPS, need_weights=False)
+    traced = weft.symbolic_trace(attention, concrete_args={"need_weights": False})
+    assert traced(STEPS, STEPS, STEPS)[1] is None
+    bag = nn.EmbeddingBag(5, 3)
+    traced = weft.symbolic_trace(bag, concrete_args={"offsets": weft.PH})
+    offsets = (np.array([1, 2, 3]), np.array([0, 2]))
+    np.testing.assert_array_equal(traced(*offsets).detach().numpy(), bag(*offsets).detach().numpy())
+
+
 def test_hooks_and_star_arguments() -> None:
     class Sum(nn.Module):
         def forward(self, *args: Any) -> Any:
@@ -178,3 +214,20 @@ def test_a_fixed_argument_is_the_same_in_type_too(fixed: Any, given: Any, same: 
     else:
         with pytest.raises(GraphError, match="was fixed while tracing"):
             module(X, given)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda w: weft.index_update(weft.zeros(w.shape[0]), 0, w.sum() * 2),
+        lambda w: weft.index_add(weft.zeros(w.shape[0]), np.array([0, 1, 1, 0]), w * 2),
+        lambda w: weft.index_update(w * 1.0, 0, w[1] * 3),
+    ],
+)
+def test_tensors_written_into_new_arrays_keep_their_gradients(function: Any) -> None:
+    found = []
+    for each in (function, weft.symbolic_trace(function)):
+        leaf = weft.tensor(np.ones(4), requires_grad=True)
+        each(leaf).sum().backward()
+        found.append(leaf.grad.tolist())
+    assert found[0] == found[1]

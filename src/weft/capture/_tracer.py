@@ -83,6 +83,10 @@ class Tracer(TracerBase):
         stays fixed when that is traced again.
         """
         wrap_later_names()
+        if isinstance(root, Module) and root._fixed_when_traced:
+            parameters = inspect.signature(root.forward).parameters
+            fixed = {name: parameters[name].default for name in root._fixed_when_traced}
+            concrete_args = {**fixed, **(concrete_args or {})}
         if isinstance(root, GraphModule) and root.graph.signature is not None:
             concrete_args = {**root.graph.signature.concrete(PH), **(concrete_args or {})}
         function = self._start(root)

@@ -261,6 +261,8 @@ class Storage:
         if not self._is_array(base) or not self._is_owned(roots):
             return False
         _, key, written = statement.args
+        if isinstance(written, Node) and statement.node.graph._tracer_cls is not None and "type" not in written.meta:
+            return False  # a symbolic trace does not tell Tensors from arrays, in which they would lose their gradients
         if self._overlap(self._roots_of(key), roots):
             return False
         assert self._back is not None, "made where writing in place is enabled"

@@ -28,6 +28,8 @@ class MultiheadAttention(Module):
     ((2, 5, 8), (2, 5, 5))
     """
 
+    _fixed_when_traced = ("need_weights", "average_attn_weights", "is_causal")
+
     def __init__(
         self,
         embed_dim: int,

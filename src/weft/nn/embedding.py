@@ -63,6 +63,8 @@ class Embedding(Module):
 class EmbeddingBag(Embedding):
     """The sum, mean or maximum of the vectors of each bag of numbers: see `nn.functional.embedding_bag`."""
 
+    _fixed_when_traced = ("offsets", "per_sample_weights")
+
     def __init__(
         self,
         num_embeddings: int,

@@ -284,7 +284,7 @@ def embedding_bag(
         raise ValueError("embedding_bag: max_norm, scale_grad_by_freq and sparse are not there")
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}")
-    if (input.ndim == 1) != (offsets is not None):
+    if isinstance(input.ndim, int) and (input.ndim == 1) != (offsets is not None):
         raise ShapeError("embedding_bag: offsets are given for an input of one dimension, and for no other")
     rows = embedding(input, weight, padding_idx)
     there = ops.ones_like(rows[..., 0]) if padding_idx is None else ops.astype(input != padding_idx, rows.dtype)

@@ -11,6 +11,7 @@ from weft.passes.dce import eliminate_dead
 from weft.passes.fold import fold_constants
 from weft.passes.manager import DEFAULT, Pass, PassManager, Report, Run, optimize
 from weft.passes.simplify import simplify
+from weft.passes.split import split_module
 
 __all__ = [
     "Change",
@@ -27,6 +28,7 @@ __all__ = [
     "optimize",
     "simplify",
     "split_const_subgraphs",
+    "split_module",
 ]
 
 __dir__ = _listing(__name__)
