@@ -7,7 +7,6 @@ out. With `WEFT_DEBUG=1` in the environment tracebacks stay as they are.
 
 from __future__ import annotations
 
-import bisect
 import functools
 import os
 from collections.abc import Callable, Iterable
@@ -35,44 +34,43 @@ class UserLines:
 
     def __init__(self, code: CodeType, positions: dict[int, Any]) -> None:
         """Take the generated code, and for its lines the positions that they were captured at."""
-        self.ends: list[int] = []  # of the runs of instructions that were captured at one position
-        self.positions: list[Any] = []
-        for _, end, line in code.co_lines():
-            last = self.positions[-1] if self.positions else None
-            here = last if line is None else positions.get(line, last)
-            if self.positions and here is last:
-                self.ends[-1] = end
-            else:
-                self.ends.append(end)
-                self.positions.append(here)
+        self._generated, self._positions = code, positions
 
-    def code(self, code: CodeType) -> CodeType:
-        """The generated code with the user's lines for its own; lines of other files are those that called them."""
-        file = next((_stack(each)[0].file for each in self.positions if each is not None), None)
+    def code(self) -> CodeType:
+        """The generated code with the user's lines for its own; lines of other files are those that called them.
+
+        Columns are left out: tracebacks have them from `stack`, and warnings ask for lines only.
+        """
+        code = self._generated
+        file = next((_outermost_file(each) for each in self._positions.values() if each is not None), None)
         if file is None:
             return code
-        known: dict[int, _Place] = {}
-        runs: list[tuple[_Place, int]] = []
-        before, start = _Place(file, code.co_name, code.co_firstlineno, None, None, None), 0
-        for position, end in zip(self.positions, self.ends, strict=True):
-            if id(position) not in known:
-                known[id(position)] = next((p for p in reversed(_stack(position)) if p.file == file), before)
-            before = known[id(position)]
-            runs.append((before, (end - start) // 2))
-            start = end
-        first = code.co_firstlineno
-        return code.replace(co_filename=file, co_linetable=_line_table(first, runs))
+        lines = {here: _line_in(file, position) for here, position in self._positions.items()}
+        line, began, end = code.co_firstlineno, 0, 0
+        runs: list[tuple[int, bytes, int]] = []
+        for start, end, here in code.co_lines():
+            at = lines.get(here) or line  # type: ignore[arg-type]  # of no line: the line before
+            if at != line:
+                runs.append((line, b"", (start - began) // 2))
+                line, began = at, start
+        runs.append((line, b"", (end - began) // 2))
+        return code.replace(co_filename=file, co_linetable=_line_table(code.co_firstlineno, runs))
 
     def stack(self, offset: int) -> list[_Place]:
         """The places that an instruction was captured at, the outermost call first."""
-        return _stack(self.positions[bisect.bisect_right(self.ends, offset)])
+        position = None
+        for start, _, here in self._generated.co_lines():
+            if start > offset:
+                break
+            position = position if here is None else self._positions.get(here, position)
+        return _stack(position)
 
 
 def tell_user_lines(function: FunctionType, positions: dict[int, Any]) -> None:
     """Let a generated function warn and raise in the user's lines: `positions` are those that its lines came from."""
     lines = UserLines(function.__code__, positions)
     function.__globals__[_LINES] = lines
-    function.__code__ = lines.code(function.__code__)
+    function.__code__ = lines.code()
 
 
 def hide_frames(error: BaseException) -> None:
@@ -141,7 +139,7 @@ def _frame_at(place: _Place) -> tuple[Any, int, int]:
         co_name=place.function,
         co_qualname=place.function,
         co_firstlineno=place.line,
-        co_linetable=_line_table(place.line, [(place, units)]),
+        co_linetable=_line_table(place.line, [(place.line, _columns(place), units)]),
     )
     try:
         exec(code, {"error": RuntimeError(), "__name__": "__main__"})
@@ -166,23 +164,47 @@ def _stack(position: Any) -> list[_Place]:
     return found[::-1]
 
 
+def _outermost_file(position: Any) -> str:
+    while position[2] is not None:
+        position = position[2]
+    code = position[0]
+    return code.file if isinstance(code, _where.Location) else code.co_filename
+
+
+def _line_in(file: str, position: Any) -> int | None:
+    """The line of a file that a position is at, or was called from; None where it has none."""
+    while position is not None:
+        code, offset, position = position
+        if isinstance(code, _where.Location):
+            if code.file == file:
+                return code.line
+        elif code.co_filename == file:
+            return _where.line_at(code, offset)
+    return None
+
+
 # Python's table of lines: https://github.com/python/cpython/blob/3.11/Objects/locations.md
 
 
-def _line_table(first: int, runs: Iterable[tuple[_Place, int]]) -> bytes:
-    """The table that gives its place to each run of units of code, which are two bytes long."""
+def _line_table(first: int, runs: Iterable[tuple[int, bytes, int]]) -> bytes:
+    """The table that gives its line, with its columns or b"", to each run of units of code, which are two bytes long."""
     made = bytearray()
-    line = first
-    for place, count in runs:
-        kind, columns = 13, b""
-        if place.end_line is not None and place.column is not None and place.end_column is not None:
-            kind = 14
-            columns = _varint(place.end_line - place.line) + _varint(place.column + 1) + _varint(place.end_column + 1)
-        for start in range(0, count, 8):
-            delta, line = place.line - line, place.line
-            made.append(0x80 | kind << 3 | min(count - start, 8) - 1)
+    before = first
+    for line, columns, count in runs:
+        kind = 0x80 | (14 if columns else 13) << 3
+        while count > 0:
+            delta, before = line - before, line
+            made.append(kind | min(count, 8) - 1)
             made += _varint(delta << 1 if delta >= 0 else -delta << 1 | 1) + columns
+            count -= 8
     return bytes(made)
+
+
+def _columns(place: _Place) -> bytes:
+    """The columns of a place as the table of lines has them; b"" where it has none."""
+    if place.end_line is None or place.column is None or place.end_column is None:
+        return b""
+    return _varint(place.end_line - place.line) + _varint(place.column + 1) + _varint(place.end_column + 1)
 
 
 def _varint(value: int) -> bytes:

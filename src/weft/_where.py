@@ -7,6 +7,7 @@ result is assigned to. One becomes the other only when somebody asks.
 
 from __future__ import annotations
 
+import bisect
 import dis
 import linecache
 import os
@@ -307,6 +308,26 @@ def _positions_of(key: _Identity) -> list[tuple[int | None, int | None, int | No
 
 def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
     return _positions_of(_Identity(code))
+
+
+def line_at(code: CodeType, offset: int) -> int:
+    """The line of the instruction at an offset, or of the function where Python kept none."""
+    starts, lines = _lines_of(_Identity(code))
+    return lines[bisect.bisect_right(starts, offset) - 1] or code.co_firstlineno
+
+
+@lru_cache(maxsize=256)
+def _lines_of(key: _Identity) -> tuple[list[int], list[int | None]]:
+    """Where the runs of instructions of one line start, and their lines."""
+    starts: list[int] = []
+    lines: list[int | None] = []
+    before: int | None = -1
+    for start, _, line in key.code.co_lines():
+        if line != before:
+            starts.append(start)
+            lines.append(line)
+            before = line
+    return starts, lines
 
 
 def _instructions(code: CodeType) -> tuple[list[dis.Instruction], dict[int, int]]:
