@@ -98,7 +98,7 @@ class Transformer(Interpreter):
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Write a call of a function, with bodies of its own where it runs any."""
-        if any(graphs_in(args)):
+        if graphs_in(args):
             runs = self.bodies and getattr(target, RUNS_BODIES, False)
             args = map_copy(args, lambda node: node, *([self._rewritten] if runs else []))
         return self.tracer.create_proxy("call_function", target, args, kwargs)

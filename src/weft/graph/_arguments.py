@@ -6,7 +6,7 @@ They are kept immutable, so that an edge can only change through its node, which
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 # Classes of leaves; those that stand in the arguments of most nodes are told first.
 LEAVES: set[type] = {int, float, bool, str, complex, type(None), type(...)}
 LEAVES |= {type(np.dtype(code)) for code in f"?{np.typecodes['AllInteger']}{np.typecodes['AllFloat']}"}
+
+
+class Value:
+    """The base of `Node`: what is told apart in arguments, in a file that comes before that of `Node`."""
+
+    __slots__ = ()
+
+
+class Body:
+    """The base of `Graph`."""
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
@@ -96,20 +106,16 @@ def _map_dataclass(a: Any, fn: Callable[[Any], Any]) -> Any:
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     """Apply `fn` to every node in the arguments, leaving everything else as it is."""
-    from weft.graph._node import Node
-
-    return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Node) else leaf)
+    return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Value) else leaf)
 
 
 def map_copy(a: Any, fn: Callable[[Node], Any], copy: Callable[[Graph], Graph] | None = None) -> Any:
     """As `map_arg`, for a node that is copied: graphs in the arguments, its bodies, become copies of their own."""
-    from weft.graph._graph import Graph
-    from weft.graph._node import Node
 
     def leaf(value: Any) -> Any:
-        if isinstance(value, Node):
+        if isinstance(value, Value):
             return fn(value)
-        return value if not isinstance(value, Graph) else value.clone() if copy is None else copy(value)
+        return value if not isinstance(value, Body) else value.clone() if copy is None else copy(value)
 
     return map_aggregate(a, leaf)
 
@@ -161,49 +167,38 @@ def _constant(leaf: Any) -> Any:
     return leaf
 
 
-def nodes_in(a: Any) -> Iterator[Node]:
+def nodes_in(a: Any) -> list[Node]:
     """Every node in the arguments, in order, as often as it appears."""
-    from weft.graph._node import Node
-
-    found: list[Node] = []
-    _collect(a, found, Node)
-    return iter(found)
-
-
-def _collect(a: Any, found: list[Node], node: type[Node]) -> None:
-    if isinstance(a, node):
-        found.append(a)
-        return
-    parts: Iterable[Any] = ()
-    if isinstance(a, (tuple, list)):
-        parts = a
-    elif isinstance(a, dict):
-        parts = a.values()
-    elif isinstance(a, slice):
-        parts = (a.start, a.stop, a.step)
-    elif dataclasses.is_dataclass(a) and not isinstance(a, type):
-        parts = [getattr(a, f.name, None) for f in dataclasses.fields(a)]
-    for part in parts:  # the tests spare a call for each of the usual ones
-        kind = type(part)
-        if kind is node:
-            found.append(part)
-        elif kind not in LEAVES:
-            _collect(part, found, node)
+    found: list[Any] = []
+    _collect((a,), found, Value)
+    return found
 
 
 def graphs_in(a: Any) -> list[Graph]:
     """Every graph in the arguments, in order, as often as it appears: the bodies of control flow."""
-    from weft.graph._graph import Graph
-
-    found: list[Graph] = []
-    _collect_graphs(a, found, Graph)
+    found: list[Any] = []
+    _collect((a,), found, Body)
     return found
 
 
-def _collect_graphs(a: Any, found: list[Graph], graph: type[Graph]) -> None:
-    if isinstance(a, graph):
-        found.append(a)
-    elif isinstance(a, (tuple, list, dict)):
-        for part in a.values() if isinstance(a, dict) else a:
-            if type(part) not in LEAVES:
-                _collect_graphs(part, found, graph)
+def _collect(parts: Iterable[Any], found: list[Any], wanted: type) -> None:
+    for part in parts:
+        if isinstance(part, wanted):
+            found.append(part)
+        elif type(part) not in LEAVES:
+            inner = _parts_of(part)
+            if inner:
+                _collect(inner, found, wanted)
+
+
+def _parts_of(a: Any) -> Iterable[Any]:
+    """What a container in arguments holds; nothing for any other value."""
+    if isinstance(a, (tuple, list)):
+        return a
+    if isinstance(a, dict):
+        return a.values()
+    if isinstance(a, slice):
+        return (a.start, a.stop, a.step)
+    if dataclasses.is_dataclass(a) and not isinstance(a, type):
+        return [getattr(a, f.name, None) for f in dataclasses.fields(a)]
+    return ()

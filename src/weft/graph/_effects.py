@@ -87,13 +87,14 @@ def is_impure(node: Node, impure_random: bool = True) -> bool:
 
     Drawing random numbers counts too, unless `impure_random` is False: leaving out a draw changes the draws after it.
     """
-    if node.op in ("placeholder", "output") or (node._meta is not None and "must_run" in node._meta):
+    op = node._op
+    if op in ("placeholder", "output") or (node._meta is not None and "must_run" in node._meta):
         return True
-    if node.op == "call_function":
+    if op == "call_function":
         return _function_is_impure(node, impure_random)
-    if node.op == "call_method":
-        return node.target not in _reading_methods() or _is_given_out(node)
-    if node.op == "call_module":
+    if op == "call_method":
+        return node._target not in _reading_methods() or _is_given_out(node)
+    if op == "call_module":
         return _module_is_impure(node, impure_random)
     return False
 
@@ -114,12 +115,12 @@ def _reading_methods() -> frozenset[str]:
 
 
 def _function_is_impure(node: Node, impure_random: bool) -> bool:
-    target = node.target
+    target: Any = node._target
+    if isinstance(target, Op):
+        return (impure_random and target.draws(node._args, node._kwargs)) or getattr(target, _MARK, False)
     if any(_has_effects(body, impure_random) for body in node.bodies):
         return True
-    if isinstance(target, Op):
-        return (impure_random and target.draws(node.args, node.kwargs)) or getattr(target, _MARK, False)
-    if getattr(target, _MARK, False) or node.kwargs.get("out") is not None:
+    if getattr(target, _MARK, False) or node._kwargs.get("out") is not None:
         return True
     try:
         if target in _marked:

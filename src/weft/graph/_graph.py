@@ -26,7 +26,7 @@ from weakref import WeakSet
 
 from weft.errors import GraphError
 from weft.graph import _labels
-from weft.graph._arguments import map_arg, map_copy
+from weft.graph._arguments import Body, map_arg, map_copy
 from weft.graph._codegen import CodeGen, Transform
 from weft.graph._inputs import Inputs
 from weft.graph._names import Names, candidate_name
@@ -35,7 +35,7 @@ from weft.graph._node import KINDS, Node, Target
 _MISSING: Any = object()
 
 
-class Graph:
+class Graph(Body):
     """A program as a list of nodes, in an order in which they can run."""
 
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None) -> None:
@@ -517,12 +517,12 @@ class NodeList(Sequence[Node]):
 
     def __iter__(self) -> Iterator[Node]:
         root = self._graph._root
-        step = Node.prev.fget if self._reverse else Node.next.fget  # type: ignore[attr-defined]  # a property's getter
-        node = step(root)
+        reverse = self._reverse
+        node = root._prev if reverse else root._next
         while node is not root:
             if not node._erased:
                 yield node
-            node = step(node)
+            node = node._prev if reverse else node._next
 
     def __reversed__(self) -> Iterator[Node]:
         return iter(NodeList(self._graph, not self._reverse))

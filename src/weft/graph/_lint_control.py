@@ -71,24 +71,30 @@ def _check_closed(node: Node, body: Graph, report: Report) -> None:
     """A body reads nothing but what it is given, and returns all it does."""
     outputs = 0
     for one in body.nodes:
-        where = f"the body of {node.name}: {one.name}"
-        if one._op in ("get_attr", "call_module"):
-            help = f"read it outside the body and pass it to {node.name} as an operand"
-            report(f"{where} ({one._op}) reads {one._target!r} of the module, but bodies are closed", one, help)
-        if one._op == "placeholder" and (one._args or str(one._target).startswith("*")):
-            what = "a default value" if one._args else "a star"
-            report(f"{where} (placeholder) has {what}", one, "each input of a body gets one value")
         if one._op == "output":
             outputs += 1
-            if one._kwargs:
-                help = "return the new content, and list the write on the output of the outermost graph"
-                report(f"{where} lists writes, which a body cannot do", one, help)
+        wrong = _in_body(node, one)
+        if wrong is not None:
+            report(f"the body of {node.name}: {one.name} {wrong[0]}", one, wrong[1])
     if not outputs:
         report(f"a body of {node.name} has no output", node, "add one with graph.output(value)")
     if body.signature is not None:
         report(
             f"a body of {node.name} has a signature of nested inputs", node, "give it one placeholder for each value"
         )
+
+
+def _in_body(node: Node, one: Node) -> tuple[str, str] | None:
+    """What is wrong with a node in a body, and what helps; None where nothing is."""
+    if one._op in ("get_attr", "call_module"):
+        help = f"read it outside the body and pass it to {node.name} as an operand"
+        return f"({one._op}) reads {one._target!r} of the module, but bodies are closed", help
+    if one._op == "placeholder" and (one._args or str(one._target).startswith("*")):
+        return f"(placeholder) has {'a default value' if one._args else 'a star'}", "each input of a body gets one value"
+    if one._op == "output" and one._kwargs:
+        help = "return the new content, and list the write on the output of the outermost graph"
+        return "lists writes, which a body cannot do", help
+    return None
 
 
 class _Call:

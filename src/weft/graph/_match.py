@@ -163,7 +163,7 @@ class SubgraphMatcher:
         parts = parts_of(mine, theirs)
         if parts is not None:
             return parts
-        if isinstance(theirs, Node) or next(nodes_in(theirs), None) is not None:
+        if nodes_in(theirs):
             return None
         return [] if self.ignore_literals or same_constant(mine, theirs) else None
 

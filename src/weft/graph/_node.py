@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft import _where
 from weft.errors import GraphError
-from weft.graph._arguments import LEAVES, ImmutableDict, freeze, graphs_in, map_arg, nodes_in
+from weft.graph._arguments import LEAVES, Body, ImmutableDict, Value, freeze, graphs_in, map_arg, nodes_in
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
@@ -34,7 +34,7 @@ class Origin(NamedTuple):
         return None if self.position is None else _where.locate(self.position)
 
 
-class Node:
+class Node(Value):
     """One value of a graph: an input, a parameter, the result of a call, or the output."""
 
     __slots__ = (
@@ -191,15 +191,22 @@ class Node:
             if kind is Node:
                 found[arg] = None
             elif kind not in _SIMPLE:
-                found.update(dict.fromkeys(nodes_in(arg)))
+                for node in nodes_in(arg):
+                    found[node] = None
         if self._kwargs:
-            found.update(dict.fromkeys(nodes_in(self._kwargs)))
+            for node in nodes_in(self._kwargs):
+                found[node] = None
         return found
 
     @property
     def bodies(self) -> list[Graph]:
         """The graphs among the arguments: what a node of control flow runs."""
-        found = [graph for arg in self._args if type(arg) not in _SIMPLE for graph in graphs_in(arg)]
+        found: list[Any] = []
+        for arg in self._args:
+            if isinstance(arg, Body):
+                found.append(arg)
+            elif type(arg) not in _SIMPLE:
+                found += graphs_in(arg)
         return found if not self._kwargs else [*found, *graphs_in(self._kwargs)]
 
     def update_arg(self, idx: int, arg: Any) -> None:

@@ -221,7 +221,7 @@ def format_value(value: Any, percent: bool = True) -> str:
         return "{" + ", ".join(f"{inside(key)}: {inside(part)}" for key, part in value.items()) + "}"
     if isinstance(value, slice):
         return f"slice({inside(value.start)}, {inside(value.stop)}, {inside(value.step)})"
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) and any(nodes_in(value)):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and nodes_in(value):
         fields = (f"{f.name}={inside(getattr(value, f.name))}" for f in dataclasses.fields(value))
         return f"{type(value).__name__}({', '.join(fields)})"
     if callable(value) and hasattr(value, "__name__"):

@@ -203,7 +203,7 @@ def splice(
     gone = _doomed(part, outputs)
     readers = {node: [user for user in node.users if user not in gone] for node in outputs}
     point = _make_room(
-        part, [user for users in readers.values() for user in users], list(nodes_in(tuple(values.values()))), swaps
+        part, [user for users in readers.values() for user in users], nodes_in(tuple(values.values())), swaps
     )
     copies: dict[Node, Any] = dict(values)
     made: list[Node] = []

@@ -60,7 +60,7 @@ class Restriction:
 
 def is_constant(value: Any) -> bool:
     """Whether an argument holds no node: its value is known."""
-    return next(nodes_in(value), None) is None
+    return not nodes_in(value)
 
 
 def is_node(value: Any) -> bool:

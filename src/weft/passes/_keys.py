@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _other_key(value: Any, nodes: dict[Node, int] | None) -> Any:
     if kind is slice:
         return (slice, *[key_of(part, nodes) for part in (value.start, value.stop, value.step)])
     if kind is Graph:
-        return (Graph, *key_of_graph(value))
+        return BodyKey(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return (kind, *[key_of(getattr(value, f.name, None), nodes) for f in dataclasses.fields(value)])
     return (kind, id(value))
@@ -58,13 +59,31 @@ def _other_key(value: Any, nodes: dict[Node, int] | None) -> Any:
 
 def key_of_call(node: Node, nodes: dict[Node, int] | None = None) -> Any:
     """A key of what a node calls, and with what."""
-    target, args, kwargs = node.target, node.args, node.kwargs
-    op = target if isinstance(target, Op) else TABLE.get(target) if node.op == "call_method" else None
+    target, args, kwargs = node._target, node._args, node._kwargs
+    op = target if isinstance(target, Op) else TABLE.get(str(target)) if node._op == "call_method" else None
     if op is not None and (kwargs or len(args) > 1):  # as the op takes them: by position, defaults filled in
         with suppress(TypeError, WeftError):
             args, kwargs = tuple(op.bind(args, kwargs)), {}
     named = tuple([(name, key_of(kwargs[name], nodes)) for name in sorted(kwargs)]) if kwargs else ()
-    return (node.op, target if isinstance(target, str) else id(target), tuple([key_of(a, nodes) for a in args]), named)
+    return (node._op, target if isinstance(target, str) else id(target), tuple([key_of(a, nodes) for a in args]), named)
+
+
+class BodyKey:
+    """A key of all that a body computes. It is worked out only where another body has as many nodes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._length = len(graph.nodes)
+
+    @cached_property
+    def _rows(self) -> tuple[Any, ...]:
+        return key_of_graph(self._graph)
+
+    def __hash__(self) -> int:
+        return self._length
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BodyKey) and self._length == other._length and self._rows == other._rows
 
 
 def key_of_graph(graph: Graph) -> tuple[Any, ...]:
@@ -72,7 +91,7 @@ def key_of_graph(graph: Graph) -> tuple[Any, ...]:
     nodes: dict[Node, int] = {}
     rows = []
     for node in graph.nodes:
-        rows.append(("placeholder",) if node.op == "placeholder" else key_of_call(node, nodes))
+        rows.append(("placeholder",) if node._op == "placeholder" else key_of_call(node, nodes))
         nodes[node] = len(nodes)
     return tuple(rows)
 

@@ -83,12 +83,15 @@ def must_run(node: Node, graphs: dict[Graph, str] | None = None) -> bool:
     return kind_of(node, graphs) in (EFFECT, DRAW, WRITE)
 
 
-def has_writes(graph: Graph) -> bool:
-    """Whether some node may change a value that others read, so that equal calls need not give equal results."""
-    known: dict[Graph, str] = {}
+def has_writes(graph: Graph, known: dict[Graph, str] | None = None) -> bool:
+    """Whether some node may change a value that others read, so that equal calls need not give equal results.
+
+    `known` remembers the kinds of bodies.
+    """
+    known = {} if known is None else known
     for node in graph.nodes:
         kind = kind_of(node, known)
-        if kind == WRITE or (kind == OPAQUE and node.op == "call_function"):
+        if kind == WRITE or (kind == OPAQUE and node._op == "call_function"):
             return True
     return False
 
@@ -100,7 +103,7 @@ def is_control(node: Node) -> bool:
 
 def bodies_of(node: Node) -> list[Graph]:
     """The graphs among a control node's arguments."""
-    return [g for arg in node.args for g in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(g, Graph)]
+    return [g for arg in node._args for g in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(g, Graph)]
 
 
 def all_graphs(graph: Graph) -> list[Graph]:

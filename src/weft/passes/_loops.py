@@ -7,7 +7,7 @@ from typing import Any
 from weft.graph import Graph, Node
 from weft.graph._control import scan
 from weft.passes._forms import Form, fails, inline, placeholders, projections, result_of, without
-from weft.passes._keys import key_of, key_of_graph
+from weft.passes._keys import BodyKey, key_of
 from weft.passes._rules import type_of
 from weft.passes._sweep import MISSING
 from weft.passes.fold import is_literal
@@ -23,8 +23,8 @@ def branches_alike(node: Node, form: Form) -> Any:
     """
     if not form.is_branch or not _decides(form.lead[0]):
         return MISSING
-    first = key_of_graph(form.bodies[0])
-    if any(key_of_graph(body) != first for body in form.bodies[1:]):
+    first = BodyKey(form.bodies[0])
+    if any(BodyKey(body) != first for body in form.bodies[1:]):
         return MISSING
     return inline(form.bodies[0], form.operands, node)
 

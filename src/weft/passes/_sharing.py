@@ -30,9 +30,9 @@ _FRESH = frozenset(
 
 def is_fresh(value: Any) -> bool:
     """Whether a value is a node whose result shares memory with nothing computed before it."""
-    if not isinstance(value, Node) or value.op != "call_function":
+    if not isinstance(value, Node) or value._op != "call_function":
         return False
-    op = op_of(value.target)
+    op = op_of(value._target)
     return op is not None and (isinstance(op.eval, np.ufunc) or op.name in _FRESH)
 
 
@@ -54,7 +54,7 @@ def gives_scalars(node: Node) -> bool:
 
 def _gives_away(node: Node) -> bool:
     """Whether what a node is given may be in the hands of the caller after the run."""
-    return node.op == "output" or (node.op == "call_function" and getattr(node.target, HOLDS, False))
+    return node._op == "output" or (node._op == "call_function" and getattr(node._target, HOLDS, False))
 
 
 class Held:

@@ -15,6 +15,7 @@ from weft.graph._looping import together
 from weft.ops._op import TABLE
 
 MISSING: Any = object()
+_GETITEM = TABLE["getitem"]
 
 
 class Sweep:
@@ -30,7 +31,7 @@ class Sweep:
             if self._swaps and not self._swaps.keys().isdisjoint(node._input_nodes):
                 current = lambda one: self._swaps.get(one, one)  # noqa: E731  # one expression, used twice below
                 node._set(map_arg(node._args, current), map_arg(node._kwargs, current))
-            if self._swaps or (node._target is operator.getitem and isinstance(node.args[0], Node)):
+            if self._swaps or (node._target is operator.getitem and isinstance(node._args[0], Node)):
                 item = item_of_container(node)
                 if item is not MISSING and self.allows(node, item):
                     self.replace(node, item)
@@ -52,14 +53,14 @@ class Sweep:
 
 def is_getitem(node: Node) -> bool:
     """Whether the node reads an item: `x[key]`."""
-    return node.op == "call_function" and node.target in (operator.getitem, TABLE["getitem"]) and len(node.args) == 2
+    return (node._target is operator.getitem or node._target is _GETITEM) and len(node._args) == 2
 
 
 def item_of_container(node: Node) -> Any:
     """The item that a node reads from a tuple, list or dict which stands in its arguments; MISSING where it is none."""
     if not is_getitem(node):
         return MISSING
-    held, key = node.args
+    held, key = node._args
     if isinstance(held, Node) and held.op == "call_function" and held.target is together:
         held = held.args
     if not isinstance(held, (tuple, list, dict)):

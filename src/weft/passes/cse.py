@@ -37,8 +37,9 @@ from weft.passes._sweep import Sweep, written_values
 def eliminate_common(graph: Graph) -> Changes:
     """Keep the first of all pure nodes that make the same call, in each body by itself."""
     changes = Changes()
+    known: dict[Graph, str] = {}
     for one in all_graphs(graph):
-        if not has_writes(one):
+        if not has_writes(one, known):
             merge_twins(one, changes)
     return changes
 
@@ -52,13 +53,14 @@ def merge_twins(graph: Graph, changes: Changes) -> dict[Node, Node]:
     has_targets = bool(written_values(graph))
     sweep = Sweep(graph)
     for node in sweep:
-        if node.op in ("placeholder", "output", "call_module") or (node._meta and node._meta.get("recomputed")):
+        op = node._op
+        if op in ("placeholder", "output", "call_module") or (node._meta and node._meta.get("recomputed")):
             continue
         # An attribute that is written at the end is named there by the node that reads it.
-        if (node.op == "get_attr" and has_targets) or not (_is_op_method(node) or kind_of(node, known) == PURE):
+        if (op == "get_attr" and has_targets) or not (_is_op_method(node) or kind_of(node, known) == PURE):
             continue
         twin = first.setdefault(key_of_call(node), node)
-        if twin is not node and (node.op == "get_attr" or held.merges(node, twin)):
+        if twin is not node and (op == "get_attr" or held.merges(node, twin)):
             changes.note("merged", "same call", node, twin)
             sweep.replace(node, twin)
             merged[node] = twin
@@ -67,7 +69,7 @@ def merge_twins(graph: Graph, changes: Changes) -> dict[Node, Node]:
 
 def _is_op_method(node: Node) -> bool:
     """Whether a node calls a method of an array, as far as is known of it, that is an op."""
-    if node.op != "call_method" or not isinstance(node.args[0], Node) or node.is_impure():
+    if node._op != "call_method" or not isinstance(node.args[0], Node) or node.is_impure():
         return False
     op = TABLE.get(node.target)
     return op is not None and op.random is False and isinstance(node.args[0].meta.get("type"), Spec)

@@ -158,7 +158,7 @@ def _needed(form: Form, carried: Any, read: list[int], rows: list[Any]) -> list[
     needed = set(read)
     for body in form.bodies[:-1]:  # the condition of a while_loop
         own = placeholders(body)[:count]
-        reached = _reached(body, list(nodes_in(result_of(body))))
+        reached = _reached(body, nodes_in(result_of(body)))
         needed |= {place for place, node in enumerate(own) if node in reached}
     pending = [*nodes_in(tuple(rows)), *(one for place in needed for one in nodes_in(carried[place]))]
     seen: set[Node] = set()

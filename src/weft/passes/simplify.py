@@ -37,8 +37,9 @@ from weft.passes._sweep import MISSING, Sweep
 def simplify(graph: Graph) -> Changes:
     """Apply the rules to every node of a graph and of its bodies."""
     changes = Changes()
+    known: dict[Graph, str] = {}
     for one in all_graphs(graph):
-        if not has_writes(one):
+        if not has_writes(one, known):
             _simplify(one, changes)
     return changes
 
@@ -53,7 +54,7 @@ def _simplify(graph: Graph, changes: Changes) -> None:
             else:
                 node.args = ((settled[node],), 0)
             continue
-        if node.op != "call_function":
+        if node._op != "call_function":
             continue
         form = form_of(node)
         name, found = _control(node, form, settled, changes) if form is not None else _first(node, held)
@@ -70,13 +71,13 @@ def _simplify(graph: Graph, changes: Changes) -> None:
 
 def _first(node: Node, held: Held) -> tuple[str, Any]:
     """The first rule that holds for a call, and what it gives; MISSING where none does."""
-    op = op_of(node.target)
+    op = op_of(node._target)
     if op is None:
         return _of_numbers(node)
     if op.name not in RULES:
         return "", MISSING
-    args, kwargs = node.args, dict(node.kwargs)
-    meant = op_call(node.target, args, kwargs)
+    args, kwargs = node._args, dict(node._kwargs)
+    meant = op_call(node._target, args, kwargs)
     if meant is None or meant[0] is not op:
         return "", MISSING
     _, args, kwargs = meant
