@@ -46,14 +46,14 @@ class UserLines:
         if file is None:
             return code
         lines = {here: _line_in(file, position) for here, position in self._positions.items()}
-        line, began, end = code.co_firstlineno, 0, 0
+        line, began = code.co_firstlineno, 0
         runs: list[tuple[int, bytes, int]] = []
-        for start, end, here in code.co_lines():
+        for start, _, here in code.co_lines():
             at = lines.get(here) or line  # type: ignore[arg-type]  # of no line: the line before
             if at != line:
                 runs.append((line, b"", (start - began) // 2))
                 line, began = at, start
-        runs.append((line, b"", (end - began) // 2))
+        runs.append((line, b"", (len(code.co_code) - began) // 2))
         return code.replace(co_filename=file, co_linetable=_line_table(code.co_firstlineno, runs))
 
     def stack(self, offset: int) -> list[_Place]:
@@ -187,7 +187,7 @@ def _line_in(file: str, position: Any) -> int | None:
 
 
 def _line_table(first: int, runs: Iterable[tuple[int, bytes, int]]) -> bytes:
-    """The table that gives its line, with its columns or b"", to each run of units of code, which are two bytes long."""
+    """The table that gives each run of units of code, which are two bytes long, its line and its columns or b""."""
     made = bytearray()
     before = first
     for line, columns, count in runs:

@@ -168,7 +168,9 @@ def test_the_table_of_lines_is_python_s_own() -> None:
     code = compile("x = 1\n" * 60, "f", "exec")
     units = len(code.co_code) // 2
     spread = [places[k % len(places)] for k in range(units)]
-    found = code.replace(co_linetable=_line_table(code.co_firstlineno, [(place.line, _columns(place), 1) for place in spread])).co_positions()
+    found = code.replace(
+        co_linetable=_line_table(code.co_firstlineno, [(place.line, _columns(place), 1) for place in spread])
+    ).co_positions()
     for place, position in zip(spread, found, strict=True):
         expected = (place.line, place.end_line or place.line, place.column, place.end_column)
         assert position == expected

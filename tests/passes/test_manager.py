@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,29 @@ def test_it_ends_when_nothing_changes() -> None:
     again = optimize(module)
     assert [run.name for run in again.runs] == [one.__name__ for one in DEFAULT]
     assert not again.changes
+
+
+def test_a_pass_looks_again_only_at_bodies_that_were_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(x: Any, n: Any) -> Any:
+        for _ in range(n):
+            x = x + 1
+        for _ in range(n):
+            x = x**2
+        return x
+
+    def visits() -> list[int]:
+        compiled = weft.compile(steps)
+        compiled(np.ones(3), 2)
+        return [seen.count(body) for body in dict.fromkeys(seen)]
+
+    seen: list[Any] = []
+    simplify_one = sys.modules["weft.passes.simplify"]._simplify
+    monkeypatch.setattr(
+        sys.modules["weft.passes.simplify"],
+        "_simplify",
+        lambda graph, *rest: (seen.append(graph), simplify_one(graph, *rest)),
+    )
+    assert sorted(visits()) == [1, 2, 2]
 
 
 def test_rounds_are_limited() -> None:

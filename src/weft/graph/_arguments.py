@@ -31,7 +31,9 @@ class Value:
 
 
 class Body:
-    """The base of `Graph`."""
+    """The base of `Graph`, likewise."""
+
+    clone: Any
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
@@ -106,15 +108,17 @@ def _map_dataclass(a: Any, fn: Callable[[Any], Any]) -> Any:
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
     """Apply `fn` to every node in the arguments, leaving everything else as it is."""
-    return map_aggregate(a, lambda leaf: fn(leaf) if isinstance(leaf, Value) else leaf)
+    apply: Callable[[Any], Any] = fn
+    return map_aggregate(a, lambda leaf: apply(leaf) if isinstance(leaf, Value) else leaf)
 
 
-def map_copy(a: Any, fn: Callable[[Node], Any], copy: Callable[[Graph], Graph] | None = None) -> Any:
+def map_copy(a: Any, fn: Callable[[Node], Any], copy: Callable[[Any], Graph] | None = None) -> Any:
     """As `map_arg`, for a node that is copied: graphs in the arguments, its bodies, become copies of their own."""
+    apply: Callable[[Any], Any] = fn
 
     def leaf(value: Any) -> Any:
         if isinstance(value, Value):
-            return fn(value)
+            return apply(value)
         return value if not isinstance(value, Body) else value.clone() if copy is None else copy(value)
 
     return map_aggregate(a, leaf)

@@ -40,6 +40,7 @@ class Graph(Body):
 
     def __init__(self, owning_module: Any = None, tracer_cls: Any = None, tracer_extras: Any = None) -> None:
         self._watchers: WeakSet[Any] | None = None  # whom the next edit is told to
+        self._edits = 0  # how often what was there before was changed; nodes added at the end do not count
         self.owning_module = owning_module
         self._tracer_cls = tracer_cls
         self._tracer_extras = tracer_extras
@@ -440,6 +441,7 @@ class Graph(Body):
                 body._watch(*watchers)
 
     def _edited(self) -> None:
+        self._edits += 1
         if self._watchers is not None:
             watchers, self._watchers = self._watchers, None
             for watcher in watchers:

@@ -90,7 +90,10 @@ def _in_body(node: Node, one: Node) -> tuple[str, str] | None:
         help = f"read it outside the body and pass it to {node.name} as an operand"
         return f"({one._op}) reads {one._target!r} of the module, but bodies are closed", help
     if one._op == "placeholder" and (one._args or str(one._target).startswith("*")):
-        return f"(placeholder) has {'a default value' if one._args else 'a star'}", "each input of a body gets one value"
+        return (
+            f"(placeholder) has {'a default value' if one._args else 'a star'}",
+            "each input of a body gets one value",
+        )
     if one._op == "output" and one._kwargs:
         help = "return the new content, and list the write on the output of the outermost graph"
         return "lists writes, which a body cannot do", help

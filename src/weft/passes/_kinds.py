@@ -103,23 +103,36 @@ def is_control(node: Node) -> bool:
 
 def bodies_of(node: Node) -> list[Graph]:
     """The graphs among a control node's arguments."""
-    return [g for arg in node._args for g in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(g, Graph)]
+    return [
+        g for arg in node._args for g in (arg if isinstance(arg, (list, tuple)) else (arg,)) if isinstance(g, Graph)
+    ]
 
 
-def all_graphs(graph: Graph) -> list[Graph]:
-    """A graph and every body in it, each once, the innermost first."""
-    found: dict[Graph, None] = {}
+Visited = dict[Graph, int]
+"""The graphs that a pass has looked at, with the number of edits that each had before."""
 
-    def visit(one: Graph) -> None:
+
+def all_graphs(graph: Graph, visited: Visited | None = None) -> list[Graph]:
+    """A graph and every body in it, each once, the innermost first.
+
+    With `visited`, those alone that were edited since they were put there, or hold one that was; they are put there.
+    """
+    found: dict[Graph, bool] = {}
+
+    def visit(one: Graph) -> bool:
+        changed = visited is None or visited.get(one) != one._edits
         for node in one.nodes:
             if is_control(node):
                 for body in bodies_of(node):
-                    if body not in found:
-                        visit(body)
-        found[one] = None
+                    changed |= found[body] if body in found else visit(body)
+        found[one] = changed
+        return changed
 
     visit(graph)
-    return list(found)
+    wanted = [one for one, changed in found.items() if changed]
+    if visited is not None:
+        visited.update({one: one._edits for one in wanted})
+    return wanted
 
 
 def node_count(graph: Graph) -> int:

@@ -29,16 +29,16 @@ from weft.ops._op import TABLE
 from weft.ops._spec import Spec
 from weft.passes._changes import Changes
 from weft.passes._keys import key_of_call
-from weft.passes._kinds import PURE, all_graphs, has_writes, kind_of
+from weft.passes._kinds import PURE, Visited, all_graphs, has_writes, kind_of
 from weft.passes._sharing import Held
 from weft.passes._sweep import Sweep, written_values
 
 
-def eliminate_common(graph: Graph) -> Changes:
+def eliminate_common(graph: Graph, visited: Visited | None = None) -> Changes:
     """Keep the first of all pure nodes that make the same call, in each body by itself."""
     changes = Changes()
     known: dict[Graph, str] = {}
-    for one in all_graphs(graph):
+    for one in all_graphs(graph, visited):
         if not has_writes(one, known):
             merge_twins(one, changes)
     return changes

@@ -25,22 +25,26 @@ from weft.graph._control import scan
 from weft.ops._op import TABLE
 from weft.passes._changes import Changes
 from weft.passes._forms import Form, fails, form_of, placeholders, projections, renumber, result_of, without
-from weft.passes._kinds import must_run
+from weft.passes._kinds import Visited, all_graphs, must_run
 
 _UPDATE = TABLE["index_update"]
 
 
-def eliminate_dead(graph: Graph) -> Changes:
+def eliminate_dead(graph: Graph, visited: Visited | None = None) -> Changes:
     """Remove every node, result, carry and operand that the result and the effects do not depend on."""
     changes = Changes()
-    _clean(graph, changes)
+    every = all_graphs(graph)
+    clean = set(every).difference(all_graphs(graph, visited))
+    _clean(graph, changes, clean)
     return changes
 
 
-def _clean(graph: Graph, changes: Changes) -> None:
+def _clean(graph: Graph, changes: Changes, clean: set[Graph]) -> None:
+    if graph in clean:
+        return
     known: dict[Graph, str] = {}
     for node in reversed(graph.nodes):
-        if not node.users and node.target is _UPDATE and len(node.args) == 3 and must_run(node, known):
+        if not node.users and node._target is _UPDATE and len(node.args) == 3 and must_run(node, known):
             _only_look(node, changes)
             continue
         if not node.users and not must_run(node, known):
@@ -51,11 +55,11 @@ def _clean(graph: Graph, changes: Changes) -> None:
         if form is None:
             continue
         for body in form.bodies:
-            _clean(body, changes)
+            _clean(body, changes, clean)
         if _shrink(node, form, changes):
             known.clear()
             for body in form.bodies:
-                _clean(body, changes)
+                _clean(body, changes, clean)
         _drop_operands(node, form, changes)
 
 

@@ -32,7 +32,7 @@ from weft.ops._numpy import op_call
 from weft.ops._spec import Spec
 from weft.passes._changes import Changes
 from weft.passes._forms import Form, form_of, inline, placeholders, result_of
-from weft.passes._kinds import PURE, SCALAR_FUNCTIONS, all_graphs, kind_of, kind_of_graph
+from weft.passes._kinds import PURE, SCALAR_FUNCTIONS, Visited, all_graphs, kind_of, kind_of_graph
 from weft.passes._sweep import MISSING, Sweep
 
 _BITS = 4096  # of the largest integer worth keeping
@@ -42,10 +42,10 @@ _LITERAL = (bool, int, float, complex, str, type(None), type(...), np.dtype)
 _QUIET = frozenset({"clip", "getitem", "imag", "pow", "real", "round"})
 
 
-def fold_constants(graph: Graph) -> Changes:
+def fold_constants(graph: Graph, visited: Visited | None = None) -> Changes:
     """Compute every pure node that reads constants alone, and decide control flow that constants decide."""
     changes = Changes()
-    for one in all_graphs(graph):
+    for one in all_graphs(graph, visited):
         _fold(one, changes)
     return changes
 

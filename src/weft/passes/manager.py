@@ -14,11 +14,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from weft.errors import GraphError
 from weft.graph import Graph, GraphModule
 from weft.passes._changes import Change, Changes
-from weft.passes._kinds import node_count
+from weft.passes._kinds import Visited, node_count
 from weft.passes.cse import eliminate_common
 from weft.passes.dce import eliminate_dead
 from weft.passes.fold import fold_constants
@@ -115,11 +116,13 @@ class PassManager:
 
     def _rounds(self, graph: Graph, start: Graph | None, report: Report) -> None:
         clean = 0  # passes in a row that found nothing to do
+        # A pass does not look again at what nobody has edited; passes of others may change facts in `meta`, too.
+        visited: dict[Pass, Visited] = {one: {} for one in self.passes} if set(self.passes) <= set(DEFAULT) else {}
         nodes = node_count(graph)
         for number in range(1, self.max_rounds + 1):
             for one in self.passes:
                 began = time.perf_counter()
-                changes = self._one(one, graph, start, report)
+                changes = self._one(one, graph, visited.get(one), start, report)
                 seconds = time.perf_counter() - began
                 after = node_count(graph) if changes else nodes
                 report.runs.append(Run(_name(one), number, nodes, after, changes, seconds))
@@ -129,9 +132,9 @@ class PassManager:
                     return
         report.settled = clean == len(self.passes) or not self.passes
 
-    def _one(self, one: Pass, graph: Graph, start: Graph | None, report: Report) -> Changes:
+    def _one(self, one: Any, graph: Graph, visited: Visited | None, start: Graph | None, report: Report) -> Changes:
         try:
-            changes = one(graph)
+            changes = one(graph) if visited is None else one(graph, visited)
             if not isinstance(changes, Changes):
                 raise TypeError(f"it returned {type(changes).__name__}; a pass returns Changes")
             # A pass of others may have changed more than it says.

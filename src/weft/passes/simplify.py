@@ -27,18 +27,18 @@ from weft.passes import _algebra, _movement  # noqa: F401  # importing them decl
 from weft.passes._changes import Changes
 from weft.passes._forms import Form, form_of
 from weft.passes._keys import same
-from weft.passes._kinds import all_graphs, has_writes
+from weft.passes._kinds import Visited, all_graphs, has_writes
 from weft.passes._loops import Settled, branches_alike, invariant_carries, known_operands
 from weft.passes._rules import RULES, Call, Instead, interchangeable, type_of
 from weft.passes._sharing import Held
 from weft.passes._sweep import MISSING, Sweep
 
 
-def simplify(graph: Graph) -> Changes:
+def simplify(graph: Graph, visited: Visited | None = None) -> Changes:
     """Apply the rules to every node of a graph and of its bodies."""
     changes = Changes()
     known: dict[Graph, str] = {}
-    for one in all_graphs(graph):
+    for one in all_graphs(graph, visited):
         if not has_writes(one, known):
             _simplify(one, changes)
     return changes
