@@ -52,6 +52,8 @@ class UnknownShape(WeftError, ValueError):
 class TraceError(WeftError, TypeError):
     """Something symbolic tracing cannot record, such as a branch on a traced value."""
 
+    attempt: object = None  # what was captured until then
+
 
 class CaptureError(TraceError):
     """Something a program contains that cannot be captured.

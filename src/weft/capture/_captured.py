@@ -24,7 +24,7 @@ from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
 from weft.capture._wrap import wrap_later_names
-from weft.errors import CaptureError
+from weft.errors import CaptureError, TraceError
 from weft.graph import Graph, Node
 from weft.ops import Op
 from weft.ops._dim import Dim
@@ -149,6 +149,9 @@ def _capture(
         finish(recorder, result)
     except PathEnded:
         recorder.root.graph.output(recorder.root.failed)
+    except TraceError as error:
+        error.attempt = Captured(recorder.root.graph, made, recorder)
+        raise
     finally:
         current_recorder.reset(token)
         recorder.state.undo()

@@ -42,6 +42,7 @@ from weft.capture._listed import may_differ, repeatable
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._proxy import Proxy
+from weft.capture._refused_calls import Refusals
 from weft.capture._state_places import Known, Learned
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
@@ -222,6 +223,7 @@ class CompiledFunction:
         self._reasons: list[str] = []
         self._ran_plainly: Counter[str] = Counter()
         self._given_up: dict[Any, GivenUp] = {}  # kind of call → why it runs plainly
+        self._refused = Refusals()
         self._known = Known()
         self._lock = threading.RLock()
         self._resolve()
@@ -231,7 +233,7 @@ class CompiledFunction:
         plain, self._held = original_function(self.__weft_original__)
         if plain is not self._plain:
             self._plain, self._entries, self._runs, self._reasons = plain, [], (), []
-            self._given_up = {}
+            self._given_up, self._refused = {}, Refusals()
         self._defaults = getattr(self._plain, "__defaults__", None)
         self._keywords = getattr(self._plain, "__kwdefaults__", None)
         self._by_class = bool(self._held) and not hasattr(self.__weft_original__, "__func__")
@@ -341,9 +343,10 @@ class CompiledFunction:
         beyond = too_many(len(self._entries), self._budget)
         if beyond is not None:
             return None, OverBudget(beyond)
+        self._refused.raise_for(values)
         try:
             with deep_recursion(), paused_collector():
-                entry = self._capture(args, kwargs)
+                entry = self._capture(args, kwargs, values)
         except TraceError:
             raise
         except (Exception, OverBudget) as error:  # the plain call tells whether it is the program's own
@@ -387,13 +390,14 @@ class CompiledFunction:
             warn_user(f"{self._plain.__name__} was not captured and ran as plain Python: {why}")
         return result
 
-    def _capture(self, args: list[Any], kwargs: dict[str, Any]) -> Entry:
+    def _capture(self, args: list[Any], kwargs: dict[str, Any], values: tuple[Any, ...] = ()) -> Entry:
         ladder = {None: (True, False), True: (True,), False: (False, True)}[self._dynamic]
         ways = [(dynamic, False, False) for dynamic in ladder]
         ways += [] if self._dynamic else [(ladder[0], False, True)]
         if self._dynamic is not False and large_data([*args, *kwargs.values()]):
             ways = [*((dynamic, True, joins) for dynamic, _, joins in ways), *ways]
         met: list[Exception] = []
+        attempts: list[Exception] = []
         for dynamic, whole, joins in ways:
             how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._budget}
             how["itself"] = True
@@ -406,7 +410,11 @@ class CompiledFunction:
                 return entry
             except Exception as error:  # whatever it is, the other way may do without
                 met += [] if whole or joins else [error]
-        raise next((error for error in met if not isinstance(error, TraceError)), met[0])
+                attempts.append(error)
+        told = next((error for error in met if not isinstance(error, TraceError)), met[0])
+        if isinstance(told, TraceError):
+            self._refused.remember(values, told, attempts)
+        raise told
 
     def _guarded(self, entry: Entry) -> Callable[..., Any]:
         """A run that the function itself takes over where an array of a list is not what the graph was captured for."""
