@@ -52,7 +52,10 @@ else:
             found = getattr(_importlib.import_module(_LATER[name]), name)
             globals()[name] = found
             return found
-        raise AttributeError(f"module 'weft' has no attribute {name!r}")
+        # With `name` and `obj` Python says "Did you mean ...?"
+        raise AttributeError(
+            f"module 'weft' has no attribute {name!r}", name=name, obj=_importlib.import_module("weft")
+        )
 
     _NAMESPACES = (*_ROOMS, "autograd", "errors", "fft", "graph", "linalg", "nn", "ops", "patterns", "pytree", "random")
     __dir__ = _listing(__name__, later=(*_LATER, *_ROOMS), namespaces=_NAMESPACES)

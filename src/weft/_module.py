@@ -21,12 +21,13 @@ import numpy as np
 
 from weft import _hooks
 from weft._casting import check_device, wanted_dtype
+from weft._frames import hide_frames
 from weft._hooks import HookHandle, add_hook
 from weft._state import LoadReport, check_mapping, fill, misfit, mismatch_message
 from weft._state import as_array as as_array
 from weft._tracing import current_recorder, current_tracer
 from weft._where import located
-from weft.errors import StateError, WeftError
+from weft.errors import StateError
 
 Self = TypeVar("Self", bound="Module")
 
@@ -71,11 +72,9 @@ class Module:
             return tracer.call_module(self, self._call, args, kwargs)
         try:
             return self._call(*args, **kwargs)
-        except WeftError as error:
-            placed = located(error)
-            if placed is error:
-                raise
-            raise placed from error.__cause__
+        except Exception as error:
+            hide_frames(located(error))
+            raise
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """`forward` with the hooks around it."""

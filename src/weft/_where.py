@@ -167,14 +167,12 @@ def _shown(place: Location) -> str:
 
 
 def located(error: Exception) -> Exception:
-    """An error of weft's own with the line of the user's program that was running, unless it names one already."""
-    if not isinstance(error, WeftError) or error.where is not None:
-        return error
-    place = user_location()
-    if place is None or not place.text:
-        return error
-    made = type(error)(error.message, where=str(place), help=error.help)
-    return made.with_traceback(error.__traceback__)
+    """The error; one of weft's own is given the line of the user's program that runs now, if it names none yet."""
+    if isinstance(error, WeftError) and error.where is None:
+        place = user_location()
+        if place is not None and place.text:
+            WeftError.__init__(error, error.message, where=str(place), help=error.help)
+    return error
 
 
 def _caret(place: Location, column: int) -> str:
@@ -274,6 +272,15 @@ def return_offset(code: CodeType) -> int:
     """The offset of the function's one `return`; of its beginning where it has several."""
     returns = [i.offset for i in _instructions(code)[0] if i.opname in ("RETURN_VALUE", "RETURN_CONST")]
     return returns[0] if len(returns) == 1 else 0
+
+
+def return_line(function: Any) -> str | None:
+    """The line on which a function of the user's returns, as `user_line` shows it; its `def` where it has several."""
+    code = getattr(getattr(function, "_plain", function), "__code__", None)
+    if code is None or is_own_file(code.co_filename):
+        return None
+    place = locate((code, return_offset(code), None))
+    return f"{place.file}:{place.line}, in {place.function}\n    {place.text}" if place.text else None
 
 
 def unpack_count(frame: FrameType) -> int | None:

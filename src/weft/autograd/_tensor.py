@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft._casting import check_device
 from weft._hooks import HookHandle, add_hook
 from weft._where import user_position, warn_user
 from weft.autograd import _versions
@@ -390,13 +391,14 @@ class Parameter(Tensor):
         return f"Parameter containing:\n{super().__repr__()}"
 
 
-def tensor(data: Any, dtype: npt.DTypeLike | None = None, requires_grad: Flag = False) -> Tensor:
+def tensor(data: Any, dtype: npt.DTypeLike | None = None, requires_grad: Flag = False, *, device: Any = None) -> Tensor:
     """A Tensor of a copy of the data: a number, nested lists, an array or another Tensor.
 
     >>> tensor([[1, 2], [3, 4]]).T
     tensor([[1, 3],
             [2, 4]])
     """
+    check_device("tensor", device)
     if isinstance(data, (list, tuple)) and recording.get() and any(part.requires_grad for part in tensors_in(data)):
         warn_user("tensor: what the parts were computed from is forgotten; weft.stack keeps it, detach() is quiet")
     return Tensor(np.array(unwrap(data), dtype=dtype), requires_grad=requires_grad)

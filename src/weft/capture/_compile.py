@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft import _where, pytree
 from weft._collector import paused_collector
-from weft._frames import hide_frames
+from weft._frames import hide_frames, without_frames
 from weft._recursion import deep_recursion
 from weft._tracing import current_tracer
 from weft._where import warn_user
@@ -618,6 +618,7 @@ def _as_call(parameters: Any, values: tuple[Any, ...]) -> tuple[list[Any], dict[
     return args, kwargs
 
 
+@without_frames
 def compile(
     function: Callable[..., Any] | None = None,
     *,
@@ -648,7 +649,8 @@ def compile(
         return function
     given: Any = function  # a classmethod is not callable, and has an error of its own
     if not callable(given) and not isinstance(given, classmethod):
-        raise TypeError(f"compile takes a function or a Module, got {type(function).__name__}")
+        takes = f"compile takes a function or a Module, got {type(function).__name__}"
+        raise TypeError(f"{takes}\n  help: give the function itself, not what it returns: weft.compile(f), then (x)")
     return CompiledFunction(function, backend, dynamic, budget)
 
 

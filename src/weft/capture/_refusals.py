@@ -25,13 +25,19 @@ class Refusals:
 
     refused: Any
 
-    def refuse(self: Any, message: str, *, help: str | None = None, decides_path: bool = False) -> NoReturn:
-        """Raise the error that says what cannot be captured, where, and what to write instead."""
+    def refuse(
+        self: Any, message: str, *, help: str | None = None, decides_path: bool = False, result_of: Any = None
+    ) -> NoReturn:
+        """Raise the error that says what cannot be captured, where, and what to write instead.
+
+        Where that is what a function gives, `result_of` is the function: its `return` is the line.
+        """
         library = _where.library_call(self.package)
         if library is not None:
             message = f"{library} cannot be captured: {message}"
             help = WRAP
-        made = CaptureError(message, where=_where.user_line(self.package), help=help)
+        where = _where.return_line(result_of) or _where.user_line(self.package)
+        made = CaptureError(message, where=where, help=help)
         made.decides_path = decides_path
         if self.refused is None:
             self.refused = made
@@ -40,14 +46,14 @@ class Refusals:
     def in_numbers(self: Any, error: WeftError, op: Any, rules: Any) -> WeftError:
         """An error of a shape rule in the sizes of this call, with the user's line and what its variables hold."""
         try:
-            op.infer(*_known_sizes(rules))
+            op.infer(*known_sizes(rules))
         except (ShapeError, DtypeError, IndexingError) as clearer:
             error = clearer
         except Exception:  # sizes that this call does not know
             pass
         frame = _where.user_frame(self.package)
         held = {} if frame is None else {id(v.spec): k for k, v in frame.f_locals.items() if isinstance(v, Array)}
-        told = [f"{held[id(s)]}: {s.dtype}{tuple(_known_sizes(list(s.shape)))}" for s in rules if id(s) in held]
+        told = [f"{held[id(s)]}: {s.dtype}{tuple(known_sizes(list(s.shape)))}" for s in rules if id(s) in held]
         where = _where.user_line(self.package)
         if where is not None and told:
             where += f"\n    {', '.join(dict.fromkeys(told))}"
@@ -163,15 +169,15 @@ class Refusals:
         return self.refuse(value.why, help=f"assign {value.name} before, or on every path")
 
 
-def _known_sizes(value: Any) -> Any:
+def known_sizes(value: Any) -> Any:
     """What a shape rule is given, with the sizes of the call in place of open ones, as far as it knows them."""
     if isinstance(value, Spec):
-        return Spec([_known_sizes(size) for size in value.shape], value.dtype)
+        return Spec([known_sizes(size) for size in value.shape], value.dtype)
     if isinstance(value, Dim):
         known = hint_of(value)
         return value if known is None else known
     if isinstance(value, slice):
-        return slice(*(_known_sizes(part) for part in (value.start, value.stop, value.step)))
+        return slice(*(known_sizes(part) for part in (value.start, value.stop, value.step)))
     if type(value) in (tuple, list):
-        return type(value)([_known_sizes(part) for part in value])
+        return type(value)([known_sizes(part) for part in value])
     return value

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft._step import grad_of
 from weft.autograd import Tensor, tensor
+from weft.capture._refusals import known_sizes
 from weft.capture._step_leaves import Leaves
 from weft.capture._tensor_calls import TENSOR_CALLS
 from weft.capture._values import Array, Scalar
@@ -82,7 +83,8 @@ class Gradients(Leaves):
             if not getattr(type(made), "_is_tensor", False):
                 made = TENSOR_CALLS[tensor](recorder, made)
             if not same_shape(made.spec.shape, gradient.spec.shape):
-                raise AutogradError(f"a hook returned a gradient of shape {made.shape}, not {gradient.shape}")
+                shapes = known_sizes((made.spec.shape, gradient.spec.shape))
+                raise AutogradError(f"a hook returned a gradient of shape {shapes[0]}, not {shapes[1]}")
             if made.spec.dtype != gradient.spec.dtype:
                 made = recorder.call_op(TABLE["astype"], (made, gradient.spec.dtype), {})
             gradient = made
@@ -156,7 +158,8 @@ class Gradients(Leaves):
             if not isinstance(one, Array):
                 raise AutogradError(f"{name}: this tensor does not require a gradient")
             if seed is None and not all(isinstance(d, int) and d == 1 for d in one.spec.shape):
-                raise AutogradError(f"{name}: the gradient of a tensor of shape {one.spec.shape} has to be given")
+                shape = known_sizes(one.spec.shape)
+                raise AutogradError(f"{name}: the gradient of a tensor of shape {shape} has to be given")
             if one.node in results:
                 self.recorder.refuse(f"{name} of one tensor given twice")
             results[one.node] = self._seed(one, seed)
@@ -178,7 +181,8 @@ class Gradients(Leaves):
             return None
         given = gradient if isinstance(gradient, Array) else self.recorder.constant(gradient)
         if not same_shape(given.spec.shape, result.spec.shape):
-            raise AutogradError(f"backward: a tensor of {result.spec.shape} got a gradient of {given.spec.shape}")
+            shapes = known_sizes((result.spec.shape, given.spec.shape))
+            raise AutogradError(f"backward: a tensor of {shapes[0]} got a gradient of {shapes[1]}")
         if given.spec.dtype != result.spec.dtype:
             given = self.recorder.call_op(TABLE["astype"], (given, result.spec.dtype), {})
         node: Node = given.node

@@ -12,6 +12,7 @@ import numpy as np
 
 from weft._step import complexes, end_search, forget, prepare, reals, remember, remembered
 from weft.autograd import Tensor
+from weft.capture._refusals import known_sizes
 from weft.capture._step_options import Options
 from weft.capture._values import Array
 from weft.errors import DtypeError, ShapeError
@@ -101,7 +102,8 @@ class Stepped:
     def check(self, parameter: Tensor, gradient: Array) -> None:
         name = type(self.optimizer).__name__
         if gradient.spec.shape != parameter.shape:
-            raise ShapeError(f"{name}: a gradient of shape {gradient.spec.shape} for a parameter of {parameter.shape}")
+            shape = known_sizes(gradient.spec.shape)
+            raise ShapeError(f"{name}: a gradient of shape {shape} for a parameter of shape {parameter.shape}")
         if gradient.spec.dtype.kind not in ("f" if parameter.dtype.kind == "f" else "fc"):
             raise DtypeError(f"{name}: a gradient of {gradient.spec.dtype} for a parameter of {parameter.dtype}")
 

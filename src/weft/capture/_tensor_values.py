@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft._casting import check_device
 from weft.autograd import tensor
 from weft.capture._numpy_calls import BoundMethod
 from weft.capture._tensor_writes import in_place, written
@@ -129,8 +130,11 @@ def tensor_of(recorder: Recorder, data: Any, dtype: Any = None, requires_grad: A
     return kind(recorder, array.buffer, array.path, array.spec)
 
 
-def make_tensor(recorder: Recorder, data: Any, dtype: Any = None, requires_grad: Any = False) -> Any:
+def make_tensor(
+    recorder: Recorder, data: Any, dtype: Any = None, requires_grad: Any = False, *, device: Any = None
+) -> Any:
     """`weft.tensor(data)`: made when the graph runs, each time anew."""
+    check_device("tensor", device)
     array = data
     if dtype is not None or not isinstance(data, Array):
         array = recorder.numpy.function(np.array, (data,), {} if dtype is None else {"dtype": dtype})

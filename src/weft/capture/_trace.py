@@ -92,6 +92,10 @@ class TracedFunction:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
+    def __repr__(self) -> str:
+        name = getattr(self.__weft_original__, "__qualname__", type(self.__weft_original__).__qualname__)
+        return f"<traced {name}{'' if self.module is not None else ', not called yet'}>"
+
     @property
     def graph(self) -> Graph:
         """The graph of the latest call."""

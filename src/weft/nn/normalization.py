@@ -75,6 +75,11 @@ class _BatchNorm(Module):
         if isinstance(input, (Tensor, np.ndarray, Spec)) and input.ndim not in self.ranks:
             wanted = " or ".join(f"{rank}" for rank in self.ranks)
             raise ShapeError(f"{type(self).__name__}: expected {wanted} dimensions, got shape {input.shape}")
+        if isinstance(input, (Tensor, np.ndarray)) and input.shape[1] != self.num_features:
+            raise ShapeError(
+                f"{type(self).__name__}: input {input.shape} has {input.shape[1]} channels, the layer takes "
+                f"{self.num_features}"
+            )
         batch = self.training or not self.track_running_stats
         if self.training and self.track_running_stats and isinstance(input, (Tensor, np.ndarray)):
             self._track(_values(input))

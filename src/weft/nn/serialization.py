@@ -62,6 +62,8 @@ def load_state(path: str | os.PathLike[str], *, max_bytes: int | None = None) ->
     `FileError`.
     """
     arrays, metadata = _safetensors.read(path, max_bytes=max_bytes)
+    if "weft" in metadata:
+        raise FileError(f"{os.fspath(path)}: a graph or a function, not a saved state", help="weft.load reads it")
     if _KEY not in metadata:
         return {name: Tensor(array) for name, array in arrays.items()}
     try:

@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from weft._frames import hide_frames
+from weft._tracing import current_recorder, current_tracer
 from weft._where import located
-from weft.errors import NotDifferentiable, UnknownShape, WeftError
+from weft.errors import DtypeError, NotDifferentiable, UnknownShape, WeftError
 from weft.ops._reads import RESULT, values_read
 
 Rule = Callable[..., Any]
@@ -134,20 +136,24 @@ class Op:
             if self.exactly is not None and (kwargs or len(args) != self.exactly):
                 self.bind(args, kwargs)
             try:
-                return self.eval(*args, **kwargs)
+                try:
+                    return self.eval(*args, **kwargs)
+                except Exception as error:
+                    clearer = located(self.explain(error, args, kwargs))
+                    if clearer is error:
+                        raise
+                    raise clearer from error
             except Exception as error:
-                clearer = self.explain(error, args, kwargs)
-                placed = located(clearer)
-                if placed is error:
-                    raise
-                raise placed from (error.__cause__ if clearer is error else error)
+                hide_frames(error)
+                raise
         try:
             return handler.__weft_op__(self, args, kwargs)
         except WeftError as error:
-            placed = error if getattr(type(handler), "_is_proxy", False) else located(error)
-            if placed is error:
-                raise
-            raise placed from error.__cause__
+            if not getattr(type(handler), "_is_proxy", False):
+                located(error)
+            if current_recorder.get() is None and current_tracer.get() is None:
+                hide_frames(error)
+            raise
 
     def renamed(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Keyword arguments with torch's `dim`, `keepdim` and their like under the names the op has for them."""
@@ -234,6 +240,9 @@ class Op:
 
         if isinstance(error, WeftError):
             return error
+        for name, value in zip(self.__signature__.parameters, args, strict=False):
+            if name in self.arrays and (isinstance(value, (str, bytes)) or (value is None and name == self.arrays[0])):
+                return DtypeError(f"{self.name}: {name} is an array, a Tensor or a number, got {_shown(value)}")
         try:
             arguments = zip(self.__signature__.parameters, self.bind(args, kwargs), strict=True)
             self.infer(*(spec_of(value) if name in self.arrays else value for name, value in arguments))
@@ -401,3 +410,7 @@ def _handler(arg: Any, best: Any) -> Any:
 def answers(value: Any) -> bool:
     """Whether the value, or a part of it, takes calls of ops itself, rather than being plain data."""
     return _handler(value, None) is not None
+
+
+def _shown(value: Any) -> str:
+    return "None" if value is None else f"the text {str(value)[:20]!r}"

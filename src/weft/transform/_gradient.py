@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from weft._frames import without_frames
 from weft.capture._recorder import Recorder
+from weft.capture._refusals import known_sizes
 from weft.graph import Node
 from weft.transform._dependence import tell_independent
 from weft.transform._joint import joint_of, repeat_marked
@@ -38,6 +40,7 @@ from weft.transform._split import gradient_type
 from weft.transform._transformed import Transformed
 
 
+@without_frames
 def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: bool = False) -> Any:
     """The gradient of a function that gives one real number, with respect to the arguments at `argnums`.
 
@@ -51,6 +54,7 @@ def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: 
     return Transformed(function, record, "grad")
 
 
+@without_frames
 def value_and_grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: bool = False) -> Any:
     """The value of a function and its gradient, as a pair: see `grad`."""
     record = functools.partial(_grad, "value_and_grad", checked("value_and_grad", argnums), has_aux, strict)
@@ -93,20 +97,29 @@ def _number(recorder: Recorder, section: Section, has_aux: bool) -> Any:
         recorder.refuse(
             f"the gradient is that of one number; the function returns a {tree.kind.__name__}",
             help="return one number, and the rest with has_aux=True; or use weft.jacrev",
+            result_of=section.program,
         )
     result = section.leaves[0]
     if isinstance(result, Node):
         spec = gradient_type(result.meta["type"])
         if spec.shape:
+            shape = known_sizes(spec.shape)
             recorder.refuse(
-                f"the gradient is that of one number; the function returns an array of shape {spec.shape}",
+                f"the gradient is that of one number; the function returns an array of shape {shape}",
                 help="sum it, or use weft.jacrev",
+                result_of=section.program,
             )
         if spec.dtype.kind != "f":
+            by_steps = "an integer does not vary continuously: return what it was computed from"
             recorder.refuse(
                 f"the gradient is that of a real number; the function returns {spec.dtype}",
-                help="take the real part of a complex result, or convert it to float",
+                help="return the real part, or the absolute value" if spec.dtype.kind == "c" else by_steps,
+                result_of=section.program,
             )
     elif not isinstance(result, float):
-        recorder.refuse(f"the gradient is that of a real number; the function returns {result!r}")
+        recorder.refuse(
+            f"the gradient is that of a real number; the function returns {result!r}",
+            help="a function without `return` gives None" if result is None else "return a float",
+            result_of=section.program,
+        )
     return result

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._frames import without_frames
 from weft.capture._memory import is_tensor
 from weft.capture._recorder import Recorder
 from weft.capture._region import Buffer
@@ -27,6 +28,7 @@ from weft.transform._vjp import linearize, vjp
 from weft.transform._vmap import record_vmap
 
 
+@without_frames
 def jacrev(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
     """The Jacobian of a function, row by row in reverse mode: cheap where there are fewer results than arguments.
 
@@ -37,12 +39,14 @@ def jacrev(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorph
     return Transformed(function, functools.partial(_jacrev, numbers, has_aux, holomorphic), "jacrev")
 
 
+@without_frames
 def jacfwd(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
     """The Jacobian of a function, column by column in forward mode: see `jacrev`."""
     numbers = checked("jacfwd", argnums)
     return Transformed(function, functools.partial(_jacfwd, numbers, has_aux, holomorphic), "jacfwd")
 
 
+@without_frames
 def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
     """The second derivatives of a function that gives one number, or of each of its results."""
     argnums = checked("hessian", argnums)
@@ -176,7 +180,10 @@ def _check_kinds(recorder: Recorder, name: str, values: Any, holomorphic: bool) 
     for value in values:
         kind = _dtype(value).kind
         if kind != ("c" if holomorphic else "f"):
+            of_complex = "of a function of complex numbers say holomorphic=True, or take real and imaginary parts apart"
             recorder.refuse(
                 f"{name}: {'complex' if holomorphic else 'real'} values are expected, got {_dtype(value)}",
-                help="of a function of complex numbers say holomorphic=True, or take real and imaginary parts apart",
+                help=of_complex
+                if kind in "cf"
+                else "an integer does not vary continuously: give floating point numbers",
             )

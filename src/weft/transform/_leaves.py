@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from weft import _where, pytree
+from weft.autograd import Tensor
 from weft.capture._recorder import Recorder
+from weft.capture._refusals import known_sizes
 from weft.capture._values import Array, Scalar
 from weft.errors import NotDifferentiable
 from weft.graph import Node
@@ -30,7 +32,13 @@ def checked(name: str, argnums: Any) -> Numbers:
             raise TypeError
         return index(argnums) if hasattr(argnums, "__index__") else tuple(map(index, argnums))
     except TypeError:
-        raise TypeError(f"{name}: argnums is an integer or a sequence of them, got {argnums!r}") from None
+        raise TypeError(f"{name}: argnums is an integer or a sequence of them, got {_told(argnums)}") from None
+
+
+def _told(argnums: Any) -> str:
+    if isinstance(argnums, (np.ndarray, Tensor)):
+        return "an array\n  help: a derivative is a function, which is then given the arguments: weft.grad(f)(x)"
+    return repr(argnums)
 
 
 def several(argnums: Numbers) -> tuple[int, ...]:
@@ -168,5 +176,9 @@ def tangent_of(recorder: Recorder, name: str, value: Any, type_: Any) -> Any:
         found = found[()]  # a number: sums of arrays of no dimensions take ten times as long
     got = found.spec.shape if isinstance(found, Array) else ()
     if len(got) != len(spec.shape) or any(a != b for a, b in zip(got, spec.shape, strict=True)):
-        recorder.refuse(f"{name}: a derivative of shape {tuple(got)} for a value of shape {spec.shape}")
+        shapes = known_sizes((tuple(got), tuple(spec.shape)))
+        recorder.refuse(
+            f"{name}: a derivative of shape {shapes[0]} for a value of shape {shapes[1]}",
+            help="a tangent, or a gradient given, has the shape of its value",
+        )
     return recorder.arg(found)

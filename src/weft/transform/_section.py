@@ -45,7 +45,7 @@ class Section:
         axes: Sequence[int | None] | None = None,
         vary: Container[int] = (),
     ) -> None:
-        self.recorder = recorder
+        self.recorder, self.program = recorder, function
         self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
         self.given = [traced(recorder, leaf) for leaf in self.given]
         self.region = region = recorder.enter()

@@ -32,8 +32,10 @@ class Transformed(CompiledFunction):
     _keeps_raising = False  # a derivative computes what it needs
 
     def __init__(self, function: Callable[..., Any], record: Record, name: str) -> None:
-        if not callable(function):
-            raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")
+        given: Any = function
+        if not callable(given):
+            takes = f"{name} takes a function or a Module, got {type(function).__name__}"
+            raise TypeError(f"{takes}\n  help: give the function itself, not what it returns: weft.{name}(f), then (x)")
         self._record = record
         self._made_by = f"{name} of"
         self._function = function

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._frames import without_frames
 from weft.autograd import Tensor
 from weft.capture._memory import is_tensor
 from weft.capture._opaque import Opaque
@@ -34,6 +35,7 @@ Axes = Any
 """An axis or None for all leaves of a value, or a container of those like the value."""
 
 
+@without_frames
 def vmap(function: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     """A function that calls another one for each example, all at once, and stacks the results.
 
