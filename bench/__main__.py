@@ -22,6 +22,7 @@ SECTIONS = {  # title: module and function
     "Passes": "passes.growth",
     "Capturing functions of 100 lines": "capture.first_call",
     "A cached call of a compiled function": "capture.cached_call",
+    "Cached calls beside plain ones (peer: plain)": "capture.beside_plain",
     "Growth of capture": "capture.growth",
     "Gradients of loops with item assignment (peer: JAX beside its own)": "derivatives.gradients_of_loops",
     "Memory of gradients of loops": "derivatives.memory",

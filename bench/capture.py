@@ -1,11 +1,21 @@
-"""Capture: the cost of a first call, of a cached one, and how both grow with a program's length and depth."""
+"""Capture: the cost of a first call, of a cached one, and how both grow with a program's length and depth.
+
+`python -m bench.capture plain` compares cached calls of all programs of the tests with plain ones, and no more.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
+import importlib
+import io
 import linecache
+import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +25,13 @@ from bench.capture_programs import PROGRAMS
 from bench.measure import Row, seconds, show
 from weft.capture import _convert
 from weft.capture._captured import capture
+from weft.errors import CaptureError
 
 LONGEST = 20.0  # ms, to convert and capture a function of 100 lines
 CALL, ARGUMENT = 3.0, 0.3  # µs, that a cached call may add, and more for each argument
 LARGER = 2.0  # at most this much dearer a line in a program ten times as long
 DEEPER = 2.0  # at most this much dearer for each level of loops
+SLOWER, SLOWER_BY = 3.0, 30.0  # how many times as long as a plain call a cached one may take, or how many µs longer
 
 
 def first_call() -> list[Row]:
@@ -195,7 +207,82 @@ def _function(source: str) -> Any:
     return space["program"]
 
 
+# Cached calls beside plain ones
+
+
+Case = tuple[str, Any, Any, Callable[[], Any], int]
+"""What is called, compiled and plain, what makes the arguments, and how many calls of the user's that is."""
+
+
+def beside_plain() -> list[Row]:
+    """The programs of the tests, and methods of objects with state: cached calls that take long beside plain ones."""
+    tests = Path(__file__).parents[1] / "tests"
+    sys.path += [str(tests), str(tests / "capture")]
+    ratios, rows = [], []
+    with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for name, compiled, plain, arguments, calls in [*_programs(), *_methods()]:
+            try:
+                ours, own = (taken / calls for taken in _in_turns(compiled, plain, arguments))
+            except CaptureError:
+                continue  # it was refused: there is nothing to run
+            ratios.append(ours / own)
+            if ours > SLOWER * own:
+                target, met = f"{SLOWER:.0f}, or {SLOWER_BY:.0f} µs", ours < own + SLOWER_BY
+                rows.append(Row(name, f"{ours:.1f} µs", f"{own:.1f} µs", f"{ours / own:.1f}", target, met))
+    told = ", ".join(f"{share:.2f}" for share in np.quantile(ratios, [0.1, 0.25, 0.5, 0.75, 0.9, 0.99]))
+    what = f"compiled / plain of {len(ratios)}: the 10th, 25th, 50th, 75th, 90th, 99th percentile"
+    return [Row(what, "", ratio=told), *sorted(rows, key=lambda row: -float(row.ratio))]
+
+
+def _programs() -> Iterator[Case]:
+    for each in importlib.import_module("programs._program").programs():
+        yield each.name, weft.compile(each.function), each.function, each.arguments, 1
+
+
+def _methods() -> Iterator[Case]:
+    """Classes with state: all the calls that a test makes of one object."""
+    for name, (made, given, calls) in importlib.import_module("stateful").CASES.items():
+        compiled = {method: weft.compile(getattr(made, method)) for method, *_ in calls}
+        plain = {method: getattr(made, method) for method in compiled}
+        ways = [functools.partial(_call_all, made(*given), methods, calls) for methods in (compiled, plain)]
+        yield name, *ways, lambda: (), len(calls)
+
+
+def _call_all(owner: Any, methods: dict[str, Any], calls: list[tuple[Any, ...]]) -> None:
+    for method, *args in calls:
+        _call(methods[method], owner, *args)
+
+
+def _call(function: Any, *args: Any) -> None:
+    try:
+        function(*args)
+    except CaptureError:
+        raise
+    except Exception:  # what programs raise is theirs
+        pass
+
+
+def _in_turns(compiled: Any, plain: Any, arguments: Callable[[], Any]) -> tuple[float, float]:
+    """The best times of both, in µs, after the calls that capture and compare."""
+    best = [float("inf"), float("inf")]
+    began = time.thread_time()
+    for turn in range(200):
+        if turn > 20 and time.thread_time() - began > 0.5:
+            break
+        for way, function in enumerate((compiled, plain)):
+            args = arguments()
+            start = time.perf_counter()
+            _call(function, *args)
+            taken = time.perf_counter() - start
+            best[way] = min(best[way], taken if turn > 8 else float("inf"))
+    return best[0] * 1e6, best[1] * 1e6
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["plain"]:
+        show("Cached calls beside plain ones", beside_plain())
+        sys.exit()
     show("Capturing functions of 100 lines", first_call())
     show("A cached call", cached_call())
     show("Growth of capture", growth())

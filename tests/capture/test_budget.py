@@ -196,6 +196,7 @@ def test_graph_after_graph_ends() -> None:
     assert "it was captured 64 times already, each for other arguments" in warning
     assert [compiled(1.0, "a" * k) for k in range(60, 75)] == list(range(61, 76))
     assert compiled.cache_info().misses == 64
+    assert len(compiled._runs) == 4  # of those that came again; the others are not tried in vain by each call
     limited = weft.compile(lambda x, name: x + len(name), budget=1 / 16)
     assert len(told(lambda: [limited(1.0, "a" * k) for k in range(7)])) == 1
     assert limited.cache_info().misses == 4

@@ -333,7 +333,9 @@ class CompiledFunction:
             condition = entry.checks.failing(values)
             if condition is None and entry.given_up is not None:
                 return None, OverBudget(entry.given_up)
-            if condition is None:  # another thread captured it meanwhile
+            if condition is None:  # another thread captured it meanwhile, or it was not tried any more
+                if entry.run not in self._runs:
+                    self._runs = (*self._runs, entry.run)
                 return entry, None
             failing.append(condition)
             if condition.learns is not None:
@@ -342,6 +344,8 @@ class CompiledFunction:
             return None, None
         beyond = too_many(len(self._entries), self._budget)
         if beyond is not None:
+            if self._hits < len(self._entries) <= len(self._runs):
+                self._runs = ()  # hardly a call came again; those that do bring their graphs back
             return None, OverBudget(beyond)
         self._refused.raise_for(values)
         try:
