@@ -33,6 +33,11 @@ def forgets(x: Any) -> Any:
     print(total, end="")
 
 
+def yields(x: Any) -> Any:
+    for value in x:
+        yield value * 2
+
+
 class Node:
     weights = X
 
@@ -79,6 +84,16 @@ SAID: dict[str, tuple[Callable[[], Any], type, str]] = {
     ),
     "an op for a function": (lambda: weft.compile(weft.sin), CaptureError, r"help: .*lambda x: np.sin\(x\)"),
     "a ufunc to trace": (lambda: weft.symbolic_trace(np.sin), TraceError, r"help: .*lambda x: np.sin\(x\)"),
+    "a generator": (
+        lambda: weft.grad(yields)(X),
+        CaptureError,
+        r"a generator cannot be .* a result in a graph\n(.*\n)*  help: make a list of it",
+    ),
+    "an array of objects": (
+        lambda: weft.grad(squares)(np.array([1.0, None])),
+        TypeError,
+        "an array of objects or texts, has no derivative",
+    ),
     "a product of wrong shapes": (
         lambda: weft.tensor(X) @ weft.tensor(X),
         ShapeError,
@@ -139,3 +154,15 @@ def test_a_traced_function_says_what_it_is() -> None:
     assert repr(traced) == "<traced doubled, not called yet>"
     traced(X)
     assert repr(traced) == "<traced doubled>"
+
+
+def weighted(weights: Any, scale: Any = 2.0) -> Any:
+    return weights["slope"].sum()
+
+
+def test_what_a_result_does_not_depend_on_goes_by_its_name() -> None:
+    weights = {"slope": X, "bias": [X]}
+    with pytest.warns(UserWarning, match=r"does not depend on weights\['bias'\]\[0\]; its derivative is zero"):
+        weft.grad(weighted)(weights)
+    with pytest.warns(UserWarning, match="does not depend on scale; its derivative is zero"):
+        weft.grad(weighted, argnums=1)(weights, 3.0)

@@ -20,6 +20,7 @@ from weft.capture._budget import Allowance
 from weft.capture._cells import Places
 from weft.capture._changes import holds_traced
 from weft.capture._chosen import Joined
+from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import layout_of
@@ -206,6 +207,8 @@ class Recorder(Running, Memory, Refusals):
             return self.create(range, (value.start, value.stop, value.step), {}, None)
         if isinstance(value, GrownList):
             return value.handle.node
+        if isinstance(value, Generated):
+            self.refuse("a generator cannot be an argument or a result in a graph", help="make a list of it: list(...)")
         return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"

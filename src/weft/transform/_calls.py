@@ -151,6 +151,7 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     while (source := next((each for each in node.all_input_nodes if _is_unknown(each)), None)) is not None:
         node = source  # where it begins
     name = getattr(node.target, "__name__", None) or str(node.target)
+    name = "this line" if name.startswith("_") else name
     help = "give the function that runs as it is a rule with weft.custom_vjp, or compute with functions of NumPy's"
     if node.target in (np.linalg.eig, np.linalg.eigvals):
         help = f"complex numbers in give complex ones out, always: np.linalg.{name}(a + 0j)"

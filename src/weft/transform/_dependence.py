@@ -15,10 +15,10 @@ from weft.transform._calls import op_call, where_of
 _FLAT = frozenset({"around", "fix", "heaviside"})  # composites of ops that are flat
 
 
-def tell_independent(name: str, places: list[Node], results: list[Any], strict: bool) -> None:
-    """Warn, or raise where `strict`, that no result varies with one of some inputs, and why."""
-    for place in places:
-        reason = why_independent(place, [result for result in results if isinstance(result, Node)])
+def tell_independent(name: str, places: dict[Node, str], results: list[Any], strict: bool) -> None:
+    """Warn, or raise where `strict`, that no result varies with some inputs, and why; each goes by a name."""
+    for place, called in places.items():
+        reason = why_independent(place, called, [result for result in results if isinstance(result, Node)])
         if reason is None:
             continue
         message, where = reason
@@ -27,7 +27,7 @@ def tell_independent(name: str, places: list[Node], results: list[Any], strict: 
         warn_user(f"{name}: {message}{f' ({where})' if where else ''}; its derivative is zero")
 
 
-def why_independent(place: Node, results: list[Node]) -> tuple[str, str | None] | None:
+def why_independent(place: Node, called: str, results: list[Node]) -> tuple[str, str | None] | None:
     """What to say, and where in the program it comes from; None where a result does vary with the input."""
     graph = place.graph
     active = activity(graph.nodes, {place: True})
@@ -36,9 +36,9 @@ def why_independent(place: Node, results: list[Node]) -> tuple[str, str | None] 
         flat = next((node for node in graph.nodes if node in behind and node in active and _is_flat(node)), None)
         if flat is None:
             return None
-        return f"the result depends on {place.name} only through {_said(flat)}", where_of(flat)
+        return f"the result depends on {called} only through {_said(flat)}", where_of(flat)
     if place not in behind:
-        return f"the result does not depend on {place.name}", None
+        return f"the result does not depend on {called}", None
     # The last node that varies on the way from the input to a result: what reads it there does not.
     seen, waiting = {place}, deque([place])
     while waiting:
@@ -48,9 +48,9 @@ def why_independent(place: Node, results: list[Node]) -> tuple[str, str | None] 
                 continue
             seen.add(user)
             if not any_active(active.get(user, False)):
-                return f"the result depends on {place.name} only through {_said(user)}", where_of(user)
+                return f"the result depends on {called} only through {_said(user)}", where_of(user)
             waiting.append(user)
-    return f"the result does not depend on {place.name}", None
+    return f"the result does not depend on {called}", None
 
 
 def _behind(results: list[Node]) -> set[Node]:

@@ -29,6 +29,7 @@ from weft.transform._leaves import (
     checked,
     chosen_leaves,
     in_structure,
+    leaf_names,
     must_vary,
     positions,
     split_aux,
@@ -71,7 +72,8 @@ def _grad(
     result = _number(recorder, section, has_aux)
     joint = joint_of(section, [result], active_from(section, places), places)
     repeat_marked(joint)
-    tell_independent(name, joint.missing, [result], strict)
+    called = dict(zip(places, leaf_names(section.program, args, wanted), strict=True)) if joint.missing else {}
+    tell_independent(name, {place: called[place] for place in joint.missing}, [result], strict)
     known: dict[Node, Any] = {}
     for seed in joint.seeds:
         if seed is not None:

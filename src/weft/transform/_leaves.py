@@ -10,11 +10,14 @@ import numpy as np
 
 from weft import _where, pytree
 from weft.autograd import Tensor
+from weft.capture._arguments import call_signature
+from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
 from weft.capture._refusals import known_sizes
 from weft.capture._values import Array, Scalar
 from weft.errors import NotDifferentiable
 from weft.graph import Node
+from weft.graph._control_checks import leaf_paths
 from weft.ops import Spec
 from weft.transform._activity import activity
 from weft.transform._builder import Builder
@@ -125,7 +128,23 @@ def _spoken(leaf: Any) -> str:
         return f"of type {leaf.kind.__name__ if isinstance(leaf.kind, type) else leaf.kind}"
     if leaf is None or isinstance(leaf, (str, bytes, bool)):
         return repr(leaf)
+    if isinstance(leaf, Opaque):
+        return "something of unknown type, such as an array of objects or texts,"
     return f"an object of class {type(leaf).__name__}"
+
+
+def leaf_names(function: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> list[str]:
+    """What a person calls the leaves of arguments that have these numbers: `weights['bias']`."""
+    try:
+        parameters = list(call_signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    several = next((k for k, each in enumerate(parameters) if each.kind is each.VAR_POSITIONAL), len(parameters))
+    names: list[str] = []
+    for k, argument in enumerate(args):
+        called = parameters[k].name if k < several else f"argument {k}"
+        names += leaf_paths(pytree.flatten(argument, is_leaf=is_leaf)[1], called)
+    return [names[number] for number in numbers]
 
 
 def active_from(section: Section, places: Sequence[Node]) -> dict[Node, Any]:
