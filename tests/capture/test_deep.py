@@ -32,6 +32,64 @@ def test_else_ifs(count: int, way: Any, tmp_path: Any) -> None:
     assert captured.code.count("elif") >= count - 2
 
 
+def chain(count: int, tmp_path: Any) -> Any:
+    lines = [f"    {'el' * (k > 0)}if x[0] < {k}:\n        y = x * {k}\n" for k in range(count)]
+    return source(f"def f(x):\n{''.join(lines)}    else:\n        y = -x\n    return np.sum(y)\n", tmp_path)
+
+
+def calls(run: Any) -> int:
+    """How many functions of Python's are called."""
+    count = 0
+
+    def note(frame: Any, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+WAYS = {
+    "compile": lambda function: weft.compile(function),
+    "grad": lambda function: weft.grad(function),
+    "jvp": lambda function: lambda x: weft.jvp(function, (x,), (x,)),
+    "hessian": lambda function: weft.hessian(function),
+    "vmap": lambda function: lambda x: weft.vmap(weft.grad(function))(np.stack([x, x])),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_price_of_else_ifs_is_that_of_each(way: str, tmp_path: Any) -> None:
+    x = np.ones(2)
+    WAYS[way](chain(40, tmp_path))(x)  # what is done once
+    short, long = (calls(lambda n=n: WAYS[way](chain(n, tmp_path))(x)) for n in (40, 120))
+    assert long < 4.5 * short
+
+
+def test_values_between_the_choices_of_a_chain() -> None:
+    def program(x: Any, a: Any, b: Any) -> Any:
+        y = 0.0
+        if a[0] > 0:
+            y = 1.0
+        else:
+            kept = x[0] + 1
+            if b[0] > 0:
+                x[0] = 50
+                y = kept * 2
+        return y
+
+    compiled = weft.compile(program)
+    for a in (1.0, -1.0):
+        for b in (1.0, -1.0):
+            one, other = np.arange(3.0), np.arange(3.0)
+            assert compiled(one, np.array([a]), np.array([b])) == program(other, np.array([a]), np.array([b]))
+            np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("word", ["and", "or"])
 def test_chains_of_conditions(word: str, tmp_path: Any) -> None:
     test = f" {word} ".join(f"x[{k}] > {k % 3}" for k in range(16))

@@ -87,8 +87,8 @@ def _completes(node: Any) -> bool:
     return True
 
 
-def jumps(statements: list[Any]) -> set[str]:
-    """The kinds of jump that leave the block."""
+def jumps(statements: list[Any], known: dict[Any, set[str]] | None = None) -> set[str]:
+    """The kinds of jump that leave the block; `known` remembers those that leave a statement within it."""
     found: set[str] = set()
     for node in statements:
         if isinstance(node, ast.Return):
@@ -100,8 +100,12 @@ def jumps(statements: list[Any]) -> set[str]:
         elif isinstance(node, _LOOPS):
             found |= jumps(node.body) & {"return"} | jumps(node.orelse)
         else:
-            for block in blocks(node):
-                found |= jumps(block)
+            inner = None if known is None else known.get(node)
+            if inner is None:
+                inner = set().union(*(jumps(block, known) for block in blocks(node)))
+                if known is not None:
+                    known[node] = inner
+            found |= inner
     return found
 
 
@@ -170,6 +174,7 @@ class Lowering:
         self.scope = scope
         self.numbers = numbers
         self.used: set[str] = set()
+        self.kinds: dict[Any, set[str]] = {}  # of jumps that leave a statement, as it was written
         self.setters: list[SetFlags] = []
         self.dropped = False
         """Whether code that never runs was left out; what it stores are variables of the function all the same."""
@@ -217,7 +222,7 @@ class Lowering:
             if isinstance(node, _LOOPS):
                 made, rest = self._loop(node, loop, rest)
                 return out + made + self.block(rest, loop)
-            kinds, done = jumps([node]), _completes(node)
+            kinds, done = jumps([node], self.kinds), _completes(node)
             if isinstance(node, ast.If):
                 rest = self._if(node, loop, rest, bool(kinds))
             else:

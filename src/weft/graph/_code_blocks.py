@@ -309,6 +309,11 @@ class BlockWriter(Writer):
 
     def _inlined(self, test: Any, statements: list[Any]) -> str | None:
         """The condition as one expression, where it is made of operators each read once and is not long."""
+        wanted = {test}
+        for statement in reversed(statements):
+            if statement.node not in wanted:
+                return None  # what the condition does not read is read later, when what it reads may have changed
+            wanted.update(statement.node.all_input_nodes)
         for statement in statements:
             simple = isinstance(statement, Plain) and statement.node.op == "call_function" and not statement.kwargs
             if not simple or len(statement.value.reads) != 1 or statement.node.is_impure():

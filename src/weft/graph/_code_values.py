@@ -47,6 +47,7 @@ class Block:
     statements: list[Statement] = field(default_factory=list)
     depth: int = 0
     fails: bool = False  # ends by raising
+    _places: dict[Block, int] | None = None
 
     @property
     def end(self) -> int:
@@ -54,6 +55,15 @@ class Block:
 
     def inside(self, at: int, loop: bool = False) -> Block:
         return Block(self, at, loop, depth=self.depth + 1)
+
+    def place_in(self, around: Block) -> int | None:
+        """The position of the statement of another block that holds this one; None where none does."""
+        if self._places is None:
+            self._places, block = {}, self
+            while block.parent is not None:
+                self._places[block.parent] = block.at
+                block = block.parent
+        return self._places.get(around)
 
 
 @dataclass(eq=False, slots=True)
@@ -168,12 +178,8 @@ def live_after(value: Value, block: Block, at: int) -> bool:
 
 def live_at(value: Value, other: Value) -> bool:
     """Whether a value is live right after another is defined."""
-    block: Block | None = other.block
-    at, nested = other.at, False
-    while block is not value.block:
-        if block is None or block.parent is None:
-            return False
-        block, at, nested = block.parent, block.at, True
-    if value.at > at or (nested and value.at == at):
+    nested = other.block is not value.block
+    at = other.block.place_in(value.block) if nested else other.at
+    if at is None or value.at > at or (nested and value.at == at):
         return False
     return live_after(value, other.block, other.at)

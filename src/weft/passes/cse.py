@@ -40,16 +40,19 @@ def eliminate_common(graph: Graph, visited: Visited | None = None) -> Changes:
     known: dict[Graph, str] = {}
     for one in all_graphs(graph, visited):
         if not has_writes(one, known):
-            merge_twins(one, changes)
+            merge_twins(one, changes, known)
     return changes
 
 
-def merge_twins(graph: Graph, changes: Changes) -> dict[Node, Node]:
-    """The same in one graph, not in its bodies; returns what each node that is gone was merged with."""
+def merge_twins(graph: Graph, changes: Changes, known: dict[Graph, str] | None = None) -> dict[Node, Node]:
+    """The same in one graph, not in its bodies; returns what each node that is gone was merged with.
+
+    `known` remembers the kinds of bodies.
+    """
     merged: dict[Node, Node] = {}
     first: dict[Any, Node] = {}
     held = Held(graph)
-    known: dict[Graph, str] = {}
+    known = {} if known is None else known
     has_targets = bool(written_values(graph))
     sweep = Sweep(graph)
     for node in sweep:

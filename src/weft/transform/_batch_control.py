@@ -144,7 +144,7 @@ def _switch(batch: Batch, node: Node) -> Any:
     if is_plain(entry):
         return _branches(batch, node, (entry,), list(graphs), operands, lambda bodies: (list(bodies),))
     chosen = batch.call("clip", entry.value, 0, len(graphs) - 1)
-    return _both(batch, node, [(graph, chosen == k) for k, graph in enumerate(graphs)], operands)
+    return _both(batch, node, [(graph, batch.call("equal", chosen, k)) for k, graph in enumerate(graphs)], operands)
 
 
 def _branches(

@@ -23,6 +23,7 @@ from weft.graph import Graph, Node
 from weft.graph._arguments import map_copy
 from weft.ops import Spec
 from weft.transform._builder import Builder
+from weft.transform._chains import flat_chains
 from weft.transform._list_rows import rows_for_lists
 from weft.transform._split import Retyped, copy_nodes
 
@@ -71,6 +72,7 @@ class Section:
         self.graph: Graph = region.graph
         self.builder = Builder(self.graph, recorder.sizes, region=region)
         rows_for_lists(self.builder, self.leaves)
+        flat_chains(self.graph)
 
     def _input(self, leaf: Any, axis: int | None) -> Any:
         """What the function is given for a leaf: an array of its own, so that what it writes stays inside."""
