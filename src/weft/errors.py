@@ -49,6 +49,10 @@ class UnknownShape(WeftError, ValueError):
     """A result whose size depends on values, asked for before the values are known."""
 
 
+class UnknownRank(UnknownShape):
+    """A result whose number of dimensions depends on values, asked for before the values are known."""
+
+
 class TraceError(WeftError, TypeError):
     """Something symbolic tracing cannot record, such as a branch on a traced value."""
 

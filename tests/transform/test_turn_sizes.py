@@ -69,7 +69,22 @@ def _last(x: Any) -> Any:
     return s + y[0, 1] ** 2
 
 
-PROGRAMS = [_medians, _products, _windows, _solved, _largest, _written, _last]
+def _columns(x: Any) -> Any:
+    """Slices of two arrays that nothing says are as wide as each other."""
+    a, b, t = x[:6].reshape(2, 3), x[2:].reshape(3, 3), np.zeros((2, 3))
+    for i in range(a.shape[1]):
+        t += a[:, i : i + 1] @ np.sin(b[:, i : i + 1]).T * np.squeeze(b[:1, i : i + 1], axis=1)
+    return np.sum(t**2)
+
+
+def _blocks(x: Any) -> Any:
+    k, t = 3, np.zeros(3)
+    for i in range(len(x) // k):
+        t = t + np.sin(x[k * i : k * (i + 1)]) * x[i : i + k]
+    return t @ t
+
+
+PROGRAMS = [_medians, _products, _windows, _solved, _largest, _written, _last, _columns, _blocks]
 
 
 def _differences(function: Any, x: Any, step: float) -> Any:

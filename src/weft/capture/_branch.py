@@ -34,7 +34,7 @@ from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
 from weft.capture._unsettled import meeting
 from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
-from weft.errors import TraceError, WeftError
+from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
 from weft.graph._control import exception as exception_of
@@ -80,7 +80,11 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
         return False
     if issubclass(kind, PathEnded):
         return True
-    if not issubclass(kind, Exception) or issubclass(kind, (TraceError, RecursionError)) or recorder.trying:
+    if (
+        not issubclass(kind, Exception)
+        or issubclass(kind, (TraceError, RecursionError, UnknownShape))
+        or recorder.trying
+    ):
         return False
     # A variable without a value is the program's own affair, though a hook says so.
     if not issubclass(kind, (WeftError, UnboundLocalError)) and _raised_by_weft(error):

@@ -18,10 +18,11 @@ from weft.capture._sizes import abstract_key
 from weft.capture._tensor_writes import check_leaf
 from weft.capture._values import Array, Scalar
 from weft.capture._views import Step, is_basic, step_for_key
+from weft.errors import ShapeError
 from weft.graph import Graph, Node
 from weft.graph._control import cond
 from weft.ops import Spec
-from weft.ops._dim import Dim, unknown_sizes
+from weft.ops._dim import Dim, fits_dim, unknown_sizes
 from weft.ops._op import op_of
 from weft.ops.dtypes import astype
 from weft.ops.indexing import getitem as getitem_op
@@ -176,8 +177,10 @@ class Memory:
             type_ = Spec(type_.shape, array.spec.dtype)
             node = self.create(astype, (node, array.spec.dtype), {}, type_)
         wanted, given = array.spec.shape, type_.shape
-        if len(given) > len(wanted):
-            raise ValueError(f"non-broadcastable output operand with shape {wanted}")
+        if len(given) > len(wanted) or not all(map(fits_dim, given[::-1], wanted[::-1])):
+            raise ShapeError(
+                f"non-broadcastable output operand with shape {wanted} doesn't match the broadcast shape {given}"
+            )
         # Of no dimensions the result may be a number, and what is stored is an array.
         if not wanted or len(given) < len(wanted) or any(a != b for a, b in zip(given, wanted, strict=True)):
             node = self.create(index_update, (array, ..., node), {}, array.spec)

@@ -18,7 +18,7 @@ from weft.capture._lists import GrownList
 from weft.capture._numpy_probe import elementwise_type, sampled, shared, type_of_sample
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
-from weft.errors import ShapeError, TraceError, UnknownShape
+from weft.errors import ShapeError, TraceError, UnknownRank, UnknownShape
 from weft.graph._effects import has_side_effect
 from weft.ops import Op, Spec
 from weft.ops._numpy import arguments_given, op_call, positional
@@ -155,6 +155,8 @@ class NumpyCalls:
                     made = recorder.call_op(op, given, options, called=called)
                     named = isinstance(made, tuple) and hasattr(made, "_fields")
                     return _named_result(function)(*made) if named else made
+                except UnknownRank:
+                    raise
                 except UnknownShape:
                     failed = None
                     break

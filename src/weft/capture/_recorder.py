@@ -106,7 +106,7 @@ class Recorder(Running, Memory, Refusals):
         self.state = State(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.copied_inputs: dict[Node, Node] = {}  # input of a copy of the graph → the graph's own
-        self.computed: dict[Node, tuple[Any, ...]] = {}  # node of a number of Python's → what it was computed from
+        self.computed: dict[Node, tuple[Any, ...]] = {}
         self.value_guards: dict[Node, tuple[Any, Any]] = {}  # node of a number that decided something → what it was
         self.no_grad = False  # whether the program is inside of `with weft.no_grad()`
         self.deriving = 0  # how many functions it is inside of that are differentiated

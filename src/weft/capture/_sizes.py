@@ -33,6 +33,7 @@ class SizeNodes:
     region: Region
     root: Region
     value_guards: dict[Node, tuple[Any, Any]]
+    computed: dict[Node, tuple[Any, ...]]  # number of Python's → what it was computed from, also where it is dead now
 
     def dim(self, value: Any) -> Any:
         """A Python integer as an expression of sizes."""
@@ -137,6 +138,7 @@ class SizeNodes:
                 place = shape
         with owner.graph.inserting_before(shape.next):
             size = owner.graph.call_function(operator.getitem, (shape, axis), name=name)
+        self.computed[shape], self.computed[size] = (node, "shape"), (shape, axis)
         size._position = node._position
         size._meta = {"type": int}
         return size

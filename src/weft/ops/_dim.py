@@ -27,6 +27,7 @@ __all__ = [
     "Guard",
     "Sizes",
     "Term",
+    "agree",
     "broadcast_dim",
     "dim_max",
     "divides",
@@ -36,6 +37,7 @@ __all__ = [
     "hint_of",
     "range_length",
     "same_shape",
+    "shapes_agree",
     "slice_length",
     "sliced",
     "traced_sizes",
@@ -105,15 +107,33 @@ def _broadcast_hinted(env: Sizes, a: Any, b: Any) -> Any:
     return None
 
 
+def agree(size: Any, wanted: Any) -> bool:
+    """Whether two sizes that have to be equal are; of sizes that only running tells that is assumed."""
+    env = common_env(size, wanted)
+    if env is None:
+        return bool(size == wanted)
+    proof = env.prove("==", size, wanted)
+    if proof is None and None in (hint_of(size), hint_of(wanted)):
+        env.assumed.append(Guard("==", size, wanted, True))  # of any size at all, 0 and 1 among them
+        return True
+    return env.decide("==", size, wanted) if proof is None else proof
+
+
+def shapes_agree(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether two shapes that have to be equal are, as `agree` tells of their sizes."""
+    return len(shape) == len(wanted) and all(map(agree, shape, wanted))
+
+
 def fits_dim(size: Any, wanted: Any) -> bool:
     """Whether an array of one size broadcasts to just the other."""
     env = common_env(size, wanted)
     if env is None:
         return bool(size in (1, wanted))
-    if env.proved("==", size, 1) or env.proved("==", size, wanted):
+    if env.proved("==", size, 1):
         return True
-    if None in (hint_of(size), hint_of(wanted)) and env.proved("!=", size, wanted) is not True:
-        env.assumed.append(Guard("==", size, wanted, True))  # of any size at all, 0 and 1 among them
+    if None in (hint_of(size), hint_of(wanted)):
+        return agree(size, wanted)
+    if env.proved("==", size, wanted):
         return True
     stretched = hint_of(size) == 1 and hint_of(wanted) != 1
     return env.compare("==", size, 1 if stretched else wanted)
@@ -121,13 +141,7 @@ def fits_dim(size: Any, wanted: Any) -> bool:
 
 def divides(part: Any, size: Any) -> bool:
     """Whether a size is a multiple of another; of sizes that only running tells that is assumed."""
-    rest = size % part
-    if not isinstance(rest, Dim):
-        return bool(rest == 0)
-    if rest.hint is None and rest.env.prove("==", rest, 0) is None:
-        rest.env.assumed.append(Guard("==", rest, 0, True))
-        return True
-    return bool(rest == 0)
+    return agree(size % part, 0)
 
 
 def range_length(start: Any, stop: Any, step: Any) -> Any:

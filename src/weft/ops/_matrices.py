@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DtypeError, ShapeError
+from weft.ops._dim import agree
 from weft.ops._families import conj
 from weft.ops._op import TABLE, Op
 from weft.ops._spec import Shape, broadcast_shapes, shape_of
@@ -34,7 +35,7 @@ def matrix_shape(name: str, x: Any) -> Shape:
 def square_shape(name: str, x: Any) -> Shape:
     """Shape of a square matrix or a stack of them."""
     shape = matrix_shape(name, x)
-    if shape[-1] != shape[-2]:
+    if not agree(shape[-1], shape[-2]):
         raise ShapeError(f"{name}: expected square matrices, got shape {shape}, {shape[-2]} != {shape[-1]}")
     return shape
 
@@ -58,7 +59,7 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def inner_shapes(name: str, a: Shape, b: Shape, m: int, n: int) -> None:
     """Refuse a product whose inner dimensions differ."""
-    if m != n:
+    if not agree(m, n):
         raise ShapeError(f"{name}: inner dimensions differ: {a} @ {b}, {m} != {n}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
-from weft.ops._dim import Dim
+from weft.ops._dim import Dim, shapes_agree
 from weft.ops._families import composite, op
 from weft.ops._op import TABLE
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
@@ -46,7 +46,7 @@ def _concatenated(arrays: Any, axis: Any = 0) -> Spec:
     axis = normalize_axis("concat", axis, len(shapes[0]))
     rest = (shapes[0][:axis], shapes[0][axis + 1 :])
     for i, shape in enumerate(shapes):
-        if len(shape) != len(shapes[0]) or (shape[:axis], shape[axis + 1 :]) != rest:
+        if len(shape) != len(shapes[0]) or not shapes_agree((*shape[:axis], *shape[axis + 1 :]), (*rest[0], *rest[1])):
             raise ShapeError(f"concat: shapes {shapes[0]} and {shape} (array {i}) differ outside axis {axis}")
     total = shapes[0][axis]
     for shape in shapes[1:]:
@@ -75,7 +75,7 @@ concatenate = concat
 def _stacked(arrays: Any, axis: int = 0) -> Spec:
     shapes = [shape_of(a) for a in _parts("stack", arrays)]
     for i, shape in enumerate(shapes):
-        if shape != shapes[0]:
+        if not shapes_agree(shape, shapes[0]):
             raise ShapeError(f"stack: all shapes must be equal; {shapes[0]} and {shape} (array {i}) differ")
     at = normalize_axis("stack", axis, len(shapes[0]) + 1)
     return Spec((*shapes[0][:at], len(shapes), *shapes[0][at:]), _promoted(arrays))

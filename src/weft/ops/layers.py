@@ -10,7 +10,7 @@ import numpy as np
 from weft import _generator
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.ops import _words
-from weft.ops._dim import unknown_size
+from weft.ops._dim import agree, unknown_size
 from weft.ops._families import composite, conj, op
 from weft.ops._op import no_gradient
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axes, normalize_axis, shape_of, size_of
@@ -42,7 +42,7 @@ __all__ = [
 
 def _linear_spec(input: Any, weight: Any, bias: Any) -> Spec:
     shape, features = shape_of(input), shape_of(weight)
-    if not shape or len(features) not in (1, 2) or shape[-1] != features[-1]:
+    if not shape or len(features) not in (1, 2) or not agree(shape[-1], features[-1]):
         raise ShapeError(
             f"linear: input {shape} and weight {features} must end in the same size",
             help="the weight is (features out, features in); a layer's in_features is the input's last dimension",

@@ -11,6 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import DtypeError, ShapeError
+from weft.ops._dim import agree, shapes_agree
 from weft.ops._families import composite, conj, movement, op
 from weft.ops._matrices import adjoint, inner_shapes, matrix_shape, put_in, stack_shapes
 from weft.ops._op import Op, alias
@@ -103,7 +104,7 @@ def _contracted(x1: Any, x2: Any, axes: Any) -> tuple[tuple[int, ...], tuple[int
     if len(i) != len(j):
         raise ShapeError(f"tensordot: {len(i)} axes of the first array and {len(j)} of the second are to be contracted")
     for p, q in zip(i, j, strict=True):
-        if s[p] != t[q]:
+        if not agree(s[p], t[q]):
             raise ShapeError(f"tensordot: dimensions differ: axis {p} of {s} and axis {q} of {t}, {s[p]} != {t[q]}")
     return i, j
 
@@ -127,7 +128,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """Inner product of vectors along `axis`, the first conjugated."""
     s, t = shape_of(x1), shape_of(x2)
     i, j = normalize_axis("vecdot", axis, len(s)), normalize_axis("vecdot", axis, len(t))
-    if s[i] != t[j]:
+    if not agree(s[i], t[j]):
         raise ShapeError(f"vecdot: lengths differ along axis {axis}: {s} and {t}, {s[i]} != {t[j]}")
     a, b = ops.moveaxis(x1, i, -1), ops.moveaxis(x2, j, -1)
     product = matmul(ops.expand_dims(conj(a), -2), ops.expand_dims(b, -1))
@@ -150,7 +151,7 @@ def inner(x1: Any, x2: Any, /) -> Any:
     s, t = shape_of(x1), shape_of(x2)
     if not s or not t:
         return ops.multiply(x1, x2)
-    if s[-1] != t[-1]:
+    if not agree(s[-1], t[-1]):
         raise ShapeError(f"inner: last dimensions differ: {s} and {t}, {s[-1]} != {t[-1]}")
     return tensordot(x1, x2, axes=((-1,), (-1,)))
 
@@ -159,7 +160,7 @@ def inner(x1: Any, x2: Any, /) -> Any:
 def vdot(x1: Any, x2: Any, /) -> Any:
     """Inner product of all elements of two arrays, the first conjugated."""
     m, n = math.prod(shape_of(x1)), math.prod(shape_of(x2))
-    if m != n:
+    if not agree(m, n):
         raise ShapeError(f"vdot: sizes differ: {shape_of(x1)} and {shape_of(x2)}, {m} != {n}")
     return matmul(ops.reshape(conj(x1), (m,)), ops.reshape(x2, (n,)))
 
@@ -212,7 +213,7 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
 
 def _from_diagonal_shape(old: Shape, shape: Shape, offset: int, axis1: int, axis2: int) -> Shape:
     wanted = _diagonal_shape(shape, offset, axis1, axis2)
-    if old != wanted:
+    if not shapes_agree(old, wanted):
         raise ShapeError(f"from_diagonal: the diagonal of {shape} with offset {offset} has shape {wanted}, got {old}")
     return shape
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
-from weft.ops._dim import dim_min, unknown_size
+from weft.ops._dim import agree, dim_min, unknown_size
 from weft.ops._families import composite, conj
 from weft.ops._matrices import inexact, matrix_shape, put_in, real_dtype, square_shape
 from weft.ops._op import TABLE
@@ -27,7 +27,7 @@ __all__ = ["cond", "lstsq", "multi_dot", "tensorinv", "tensorsolve"]
 
 def _lstsq_spec(a: Any, b: Any, rcond: Any) -> tuple[Spec, Spec, Spec, Spec]:
     (m, n), right = matrix_shape("lstsq", a), shape_of(b)
-    if len(right) not in (1, 2) or right[0] != m:
+    if len(right) not in (1, 2) or not agree(right[0], m):
         raise ShapeError(f"lstsq: expected {m} rows on the right, one for each of the matrix, got shape {right}")
     dtype = inexact("lstsq", a, b)
     many = right[1] if len(right) == 2 else 1
@@ -95,7 +95,7 @@ def cond(x: Any, p: Any = None) -> Any:
 
 def _halves(name: str, shape: Shape, ind: int) -> tuple[Shape, Shape]:
     first, second = shape[:ind], shape[ind:]
-    if size_of(first) != size_of(second):
+    if not agree(size_of(first), size_of(second)):
         raise ShapeError(f"{name}: {first} and {second} of shape {shape} have different numbers of elements")
     return first, second
 
@@ -118,7 +118,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
         a = moveaxis(a, moved, tuple(range(ndim - len(moved), ndim)))
     rest = shape_of(a)[len(shape_of(b)) :]
     count = size_of(rest)
-    if size_of(shape_of(b)) != count:
+    if not agree(size_of(shape_of(b)), count):
         raise ShapeError(f"tensorsolve: {shape_of(b)} and {rest} have different numbers of elements")
     return reshape(solve(reshape(a, (count, count)), reshape(b, (count,))), rest)
 

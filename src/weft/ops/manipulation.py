@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import ShapeError, UnknownShape
-from weft.ops._dim import Dim, divides, fits_dim, unknown_size
+from weft.errors import ShapeError, UnknownRank, UnknownShape
+from weft.ops._dim import Dim, agree, divides, fits_dim, unknown_size
 from weft.ops._families import composite, movement, op
 from weft.ops._op import TABLE, like, no_gradient
 from weft.ops._spec import (
@@ -67,7 +67,7 @@ def _reshaped(old: Shape, shape: Any, copy: Any = None) -> Shape:
         if len(unknown) > 1 or not known or not divides(known, size_of(old)):
             raise ShapeError(f"reshape: {old} does not fit {new}")
         new = tuple(size_of(old) // known if d == -1 else d for d in new)
-    if size_of(new) != size_of(old):
+    if not agree(size_of(new), size_of(old)):
         raise ShapeError(f"reshape: {old} has {size_of(old)} elements, {new} has {size_of(new)}")
     return new
 
@@ -156,12 +156,23 @@ def expand_dims(x: Any, axis: Any = 0) -> Any:
 
 def _squeezed(old: Shape, axis: Any = None) -> Shape:
     if axis is None:
-        return tuple(d for d in old if d != 1)
+        return tuple(d for d in old if not _is_one(old, d))
     axes = normalize_axes("squeeze", axis, len(old))
     for a in axes:
-        if old[a] != 1:
+        if not agree(old[a], 1):
             raise ShapeError(f"squeeze: axis {a} of {old} has size {old[a]}, expected 1")
     return tuple(d for i, d in enumerate(old) if i not in axes)
+
+
+def _is_one(shape: Shape, size: Any) -> bool:
+    """Whether a size is 1, which decides how many dimensions the result has."""
+    known = size.env.known("==", size, 1) if isinstance(size, Dim) else size == 1
+    if known is None:
+        raise UnknownRank(
+            f"squeeze: whether {size}, a size of {shape}, is 1 is known only when it runs",
+            help="name the dimensions to leave out, axis=...",
+        )
+    return known
 
 
 @movement(shape=_squeezed, numpy=(np.squeeze,), vjp=_reshape_back)

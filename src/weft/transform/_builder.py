@@ -89,6 +89,7 @@ class Builder(SizeNodes):
         self.graph = graph
         self.position: Any = None
         self.integers: dict[Node, Any] = {}
+        self.computed: dict[Node, tuple[Any, ...]] = {}
         self.equal: set[frozenset[Any]] = set()  # pairs of sizes that ops have required to be one
         self.seen = 0  # of the assumptions on sizes
 
