@@ -99,6 +99,29 @@ def test_chains_of_conditions(word: str, tmp_path: Any) -> None:
             np.testing.assert_array_equal(captured(x), function(x))
 
 
+@pytest.mark.parametrize("word", ["and", "or"])
+@pytest.mark.parametrize("part", ["x[0] > {k}", "x[{k}] > 0", "(x[{k}] > 0 and x[0] < {k} or x.sum() > {k})"])
+def test_long_chains_of_conditions(word: str, part: str, tmp_path: Any) -> None:
+    test = f" {word} ".join(part.format(k=k) for k in range(100))
+    function = source(f"def f(x):\n    return {test}\n", tmp_path)
+    for captured in (weft.compile(function), weft.script(function)):
+        for x in (np.zeros(100), np.full(100, 150.0), np.full(100, 50.5), np.arange(100.0), np.arange(100.0) - 50):
+            assert captured(x) == function(x)
+            assert type(captured(x)) is type(function(x))
+
+
+@pytest.mark.parametrize("way", [weft.compile, weft.script])
+def test_conditions_give_their_operands(way: Any) -> None:
+    def program(x: Any, y: Any, z: Any) -> Any:
+        return x and y and z, x or y or z, x and y or z, not (x or y) and z
+
+    captured = way(program)
+    for x, y, z in ((0, 2, 3), (1, 0, 3), (1, 2, 0), (1, 2, 3), (0, 0, 0), (0, 0, 5)):
+        found, wanted = captured(x, y, z), program(x, y, z)
+        assert found == wanted
+        assert list(map(type, found)) == list(map(type, wanted))
+
+
 def descend(x: Any, depth: int) -> Any:
     return x if depth == 0 else descend(x, depth - 1) + 1.0
 

@@ -65,7 +65,7 @@ class Hooks(PlainHooks):
         if not isinstance(test, Traced):
             return _SIDES[bool(test)]
         recorder, place = self.recorder, self.sites[site]
-        if recorder.goes_by(test) or not recorder.branches:
+        if self._goes_by(test):
             return _SIDES[recorder.decide(test)]
         self._no_yield(place)
         return self.branch_class(recorder, place, recorder.truth(test), values, cells)
@@ -102,7 +102,7 @@ class Hooks(PlainHooks):
         if not isinstance(test, Traced):
             return body() if test else orelse()
         recorder = self.recorder
-        if recorder.goes_by(test) or not recorder.branches:
+        if self._goes_by(test):
             return body() if recorder.decide(test) else orelse()
         value: Any = Undefined("_weft_value")
         place = replace(self.sites[site], names=("_weft_value",), live=frozenset({"_weft_value"}))
@@ -115,10 +115,13 @@ class Hooks(PlainHooks):
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
             value = self._tested(value)
-            if isinstance(value, Traced):
-                following = lambda: self.and_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
-                return self._short(site, value, following, keep=False)
-            if not value:
+            if isinstance(value, Traced) and not self._goes_by(value):
+                found = self._at_once(value, lambda: self.and_(site, rest[index](), *rest[index + 1 :]), operator.and_)  # noqa: B023  # called at once
+                if found is not None:
+                    return found
+                value = self.if_expression(site, value, operand, lambda: value)  # noqa: B023  # called at once
+                continue
+            if not (self.recorder.decide(value) if isinstance(value, Traced) else value):
                 return value
             value = operand()
         return value
@@ -131,26 +134,29 @@ class Hooks(PlainHooks):
                     help="test its length: len(items) > 0 or ...",
                 )
             whole(self.recorder, value)
-            if isinstance(value, Traced):
-                following = lambda: self.or_(site, rest[index](), *rest[index + 1 :])  # noqa: E731, B023  # called at once
-                return self._short(site, value, following, keep=True)
-            if value:
+            if isinstance(value, Traced) and not self._goes_by(value):
+                found = self._at_once(value, lambda: self.or_(site, rest[index](), *rest[index + 1 :]), operator.or_)  # noqa: B023  # called at once
+                if found is not None:
+                    return found
+                value = self.if_expression(site, value, lambda: value, operand)  # noqa: B023  # called at once
+                continue
+            if self.recorder.decide(value) if isinstance(value, Traced) else value:
                 return value
             value = operand()
         return value
 
-    def _short(self, site: int, value: Any, following: Callable[[], Any], *, keep: bool) -> Any:
-        """`value or following()` where `keep`, else `value and following()`."""
-        recorder = self.recorder
-        if recorder.goes_by(value) or not recorder.branches:
-            return value if recorder.decide(value) is keep else following()
-        other = recorder.attempt_pure(following) if _is_truth(value) else None
+    def _goes_by(self, value: Any) -> bool:
+        """Whether the program goes by what a traced value is now, and captures no branch."""
+        return self.recorder.goes_by(value) or not self.recorder.branches
+
+    def _at_once(self, value: Any, rest: Callable[[], Any], function: Callable[[Any, Any], Any]) -> Any:
+        """All operands of `and` or `or` without a branch, where those that follow the first only compute; else None."""
+        other = self.recorder.attempt_pure(rest) if _is_truth(value) else None
         if other is not None and _is_truth(other[0]):
-            return operator.or_(value, other[0]) if keep else operator.and_(value, other[0])
-        if recorder.region.trial:  # this is part of such an attempt, which a branch would end
+            return function(value, other[0])
+        if self.recorder.region.trial:  # this is part of such an attempt, which a branch would end
             raise NotArithmetic
-        sides = (lambda: value, following) if keep else (following, lambda: value)
-        return self.if_expression(site, value, *sides)
+        return None
 
     def not_(self, value: Any) -> Any:
         value = self._tested(value)
