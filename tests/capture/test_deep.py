@@ -113,7 +113,7 @@ def test_long_chains_of_conditions(word: str, part: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("way", [weft.compile, weft.script])
 def test_conditions_give_their_operands(way: Any) -> None:
     def program(x: Any, y: Any, z: Any) -> Any:
-        return x and y and z, x or y or z, x and y or z, not (x or y) and z
+        return x and y and z, x or y or z, (x and y) or z, not (x or y) and z
 
     captured = way(program)
     for x, y, z in ((0, 2, 3), (1, 0, 3), (1, 2, 0), (1, 2, 3), (0, 0, 0), (0, 0, 5)):
