@@ -23,8 +23,10 @@ def set_state(owner: Any, name: str, value: Any) -> Any:
         owner[name] = value
     elif isinstance(owner, type):
         type.__setattr__(owner, name, value)
-    else:
+    elif isinstance(type(owner).__setattr__, types.FunctionType):
         object.__setattr__(owner, name, value)
+    else:
+        setattr(owner, name, value)
     return value
 
 
@@ -37,8 +39,10 @@ def delete_state(owner: Any, name: str) -> None:
         del owner[name]
     elif isinstance(owner, type):
         type.__delattr__(owner, name)
-    else:
+    elif isinstance(type(owner).__delattr__, types.FunctionType):
         object.__delattr__(owner, name)
+    else:
+        delattr(owner, name)
 
 
 @has_side_effect

@@ -227,17 +227,3 @@ def halve_in_loop(x, n):
     for _ in range(n):
         x = x / 2
     return x
-
-
-@refused(
-    "weft.script knows no arguments",
-    "a function named by an argument",
-    "a value of type builtins.module cannot be an argument or a result in a graph",
-    READINGS,
-    "sin",
-    at="getattr(np, name)",
-    help="use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
-    front_end="script",
-)
-def function_by_name(x, name):
-    return getattr(np, name)(x)

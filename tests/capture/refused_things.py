@@ -279,12 +279,12 @@ def iterates_over_items(x):
 @refused(
     "NumPy",
     "how an array lies in memory",
-    ".strides of a traced array",
-    at="x.strides",
+    ".data of a traced array",
+    at="x.data",
     help="compute with the array itself",
 )
-def asks_strides(x):
-    return x.strides[0] // x.itemsize
+def asks_memory(x):
+    return x.data.nbytes // x.itemsize
 
 
 # Calls

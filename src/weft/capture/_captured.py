@@ -23,6 +23,7 @@ from weft.capture._lookups import settle_keys
 from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
+from weft.capture._whole import StaysWhole, Whole
 from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError, TraceError
 from weft.graph import Graph, Node
@@ -79,8 +80,14 @@ def bound_keywords(function: Any) -> dict[str, Any]:
 
 def capture(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **how: Any) -> Captured:
     """Run a function on traced values and keep the graph of what it does: see `_capture`."""
+    known = how.get("known")
+    calls = Whole() if known is None else known.calls
     with deep_recursion(), paused_collector():
-        return _capture(function, args, kwargs, **how)
+        while True:
+            try:
+                return _capture(function, args, kwargs, calls=calls, **how)
+            except StaysWhole as call:
+                calls.add(call.function)
 
 
 def _capture(
@@ -100,6 +107,7 @@ def _capture(
     budget: float | None = None,
     known: Any = None,
     itself: bool = False,
+    calls: Any = None,
     make: Callable[..., Recorder] = Recorder,
 ) -> Captured:
     """Run a function on traced values and keep the graph of what it does.
@@ -108,7 +116,8 @@ def _capture(
     With `joins` branches and loops may leave a variable with values of different types. With `whole` a large container
     of plain data is one input. With `keeps_raising` the graph keeps what may raise, read or not. `make` makes the
     recorder. `known` is the state outside that the program changes, as far as attempts before found out; None where
-    it may change none. With `itself` the graph is for the function to run, whatever graphs it has.
+    it may change none. With `itself` the graph is for the function to run, whatever graphs it has. `calls` are those of
+    libraries that stay whole.
     """
     wrap_later_names()
     plain, held = original_function(function)
@@ -120,6 +129,7 @@ def _capture(
     recorder.allowance = Allowance(budget)
     recorder.state.known = known
     recorder.itself = plain if itself else None
+    recorder.libraries.whole = calls
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):

@@ -20,6 +20,7 @@ from weft.capture._raising import QUIET
 from weft.capture._region import NotArithmetic
 from weft.capture._state_places import Learned
 from weft.capture._values import Traced
+from weft.capture._whole import StaysWhole
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
 from weft.graph._effects import has_side_effect
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _MODES = tuple(kind for kind in vars(_mode).values() if isinstance(kind, type) and hasattr(kind, "__enter__"))
 
 
-OWN = (Restart, PathEnded, NotArithmetic, Learned, OverBudget)
+OWN = (Restart, PathEnded, NotArithmetic, Learned, OverBudget, StaysWhole)
 """Ways of the capture's own to leave a part of the program, which no handler of the program is to see."""
 
 

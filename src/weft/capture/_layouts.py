@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from weft.capture._opaque import Opaque
 from weft.capture._strides import Ask, Layout, Unknown, lying
 from weft.capture._values import Array, Scalar
 from weft.ops._dim import Dim
@@ -87,6 +88,33 @@ def is_contiguous(recorder: Recorder, array: Array, order: str = "C") -> bool | 
         return True
     question = _Question(recorder)
     return _answer(question, array, lambda layout: layout.in_order(order, question))
+
+
+class Flags(Opaque):
+    """`array.flags`: what is known of the order of the elements is known to the program too."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, recorder: Recorder, array: Array) -> None:
+        super().__init__(recorder, recorder.create(getattr, (array, "flags"), {}, None))
+        self.array = array
+
+    def _asked(self, name: str) -> Any:
+        order = _ORDERS.get(name.lower())
+        if name.lower() == "owndata":
+            self.recorder.refuse(".flags.owndata of a traced array", help="compute with the array itself")
+        return None if order is None else is_contiguous(self.recorder, self.array, order)
+
+    def __getattr__(self, name: str) -> Any:
+        known = self._asked(name)
+        return self.recorder.opaque(getattr, (self, name), {}) if known is None else known
+
+    def __getitem__(self, key: Any) -> Any:
+        known = self._asked(key) if isinstance(key, str) else None
+        return super().__getitem__(key) if known is None else known
+
+
+_ORDERS = {"c_contiguous": "C", "contiguous": "C", "c": "C", "f_contiguous": "F", "fortran": "F", "f": "F"}
 
 
 def shares_reshaped(recorder: Recorder, array: Array, shape: Any) -> bool | None:

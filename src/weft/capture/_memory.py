@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._iterables import RangeItems
 from weft.capture._layouts import where_met
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
-from weft.capture._sharing import untie
+from weft.capture._sharing import may_be, untie
 from weft.capture._sizes import abstract_key
 from weft.capture._tensor_writes import check_leaf
-from weft.capture._values import Array, Scalar
+from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step, is_basic, step_for_key
 from weft.errors import ShapeError
 from weft.graph import Graph, Node
 from weft.graph._control import cond
+from weft.graph._handed import still_apart, written
 from weft.ops import Spec
 from weft.ops._dim import Dim, fits_dim, unknown_sizes
 from weft.ops._op import op_of
@@ -66,10 +68,27 @@ class Memory:
         if array.buffer.target is not None and new.target is not index_update:
             # The caller's array itself is written, and here: what is raised later finds it changed.
             new = self.create(index_update, (contents[0], ..., new), {}, array.buffer.spec)
+        if array.buffer.handed:
+            new = self.create(written, (contents[0], new), {}, array.buffer.spec)
         untie(self, array.buffer)
         region.write(array.buffer, new)
         if path:
             region.views[array.buffer] = {path: value}
+
+    def hand_out(self: Any, given: Any) -> None:
+        """Code of which nothing is known is given these values: what is written into arrays later, it may see."""
+        for buffer in _buffers(given):
+            buffer.handed = True
+
+    def check_apart(self: Any, result: Any, given: Any) -> None:
+        """After such a call in a branch or loop that has written an array before: its iterations come round to it."""
+        region, arrays = self.region, []
+        while region is not self.root:
+            arrays += [array for array in _arrays(given) if region.written.keys() & may_be(array.buffer).keys()]
+            region = region.parent
+        if arrays:
+            name = getattr(result.node.target, "__name__", "a call")
+            self.create(still_apart, (result, name, *arrays), {}, None)
 
     def choice(self: Any, test: Any, a: Array, b: Array) -> Array:
         """The array that is `a` where a condition is true, else `b`."""
@@ -219,6 +238,21 @@ class Memory:
             raise TypeError("iteration over a 0-d array")
         count = self.known_size(array.spec.shape[0], "a loop over it")
         return (self.getitem(array, k) for k in range(count))
+
+
+def _arrays(value: Any) -> Iterator[Array]:
+    """The arrays among some values, and in containers of them."""
+    if isinstance(value, Array):
+        yield value
+    else:
+        for part in () if isinstance(value, Traced) else pytree.leaves_of(value):
+            if isinstance(part, Array):
+                yield part
+
+
+def _buffers(value: Any) -> Iterator[Buffer]:
+    for array in _arrays(value):
+        yield from may_be(array.buffer)
 
 
 def updated(ufunc: Any, array: Any, other: Any) -> Any:

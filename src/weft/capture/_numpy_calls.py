@@ -69,6 +69,10 @@ def method(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return add
 
 
+_ASKED = frozenset({"strides", "tobytes", "ctypes", "dumps"})
+"""Attributes of arrays that a graph reads when it runs."""
+
+
 class BoundMethod:
     """A method of a traced array, ready to be called."""
 
@@ -109,6 +113,9 @@ class NumpyCalls:
         handler = SPECIAL.get(function)
         if handler is not None:
             return handler(recorder, *args, **kwargs)
+        if str(getattr(function, "__module__", "")).startswith("numpy.testing"):
+            recorder.wrapped(function, args, kwargs)
+            return None
         if kwargs.get("out") is not None:
             from weft.capture._numpy_out import into
 
@@ -271,8 +278,24 @@ class NumpyCalls:
             raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'", name=name, obj=array)
         function = getattr(np, name, None)
         if function is None or not callable(getattr(np.ndarray, name)):
-            self.recorder.refuse(f".{name} of a traced array", help="compute with the array itself")
+            return self._asked(array, name)
         return BoundMethod(array, name, lambda *args, **kwargs: self.function(function, (array, *args), kwargs))
+
+    def _asked(self, array: Array, name: str) -> Any:
+        """An attribute of an array, or what a method gives, that is known when the graph runs."""
+        recorder = self.recorder
+        if name == "flags":
+            from weft.capture._layouts import Flags
+
+            return Flags(recorder, array)
+        if name not in _ASKED:
+            recorder.refuse(f".{name} of a traced array", help="compute with the array itself")
+        if not callable(getattr(np.ndarray, name)):
+            recorder.hand_out(array)
+            return recorder.opaque(getattr, (array, name), {})
+        return BoundMethod(
+            array, name, lambda *args, **kwargs: recorder.opaque(getattr(np.ndarray, name), (array, *args), kwargs)
+        )
 
     def scalar_attribute(self, value: Scalar, name: str) -> Any:
         """An attribute of a traced number."""

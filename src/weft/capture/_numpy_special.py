@@ -193,6 +193,11 @@ def _size(recorder: Recorder, a: Any, axis: Any = None) -> Any:
     return count_of(shape) if axis is None else shape[axis]
 
 
+@special(np.asarray_chkfinite)
+def _asarray_chkfinite(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
+    return recorder._deeper(recorder.bind(np.asarray_chkfinite), args, kwargs)
+
+
 def count_of(shape: Any) -> Any:
     count: Any = 1
     for dim in shape:

@@ -7,6 +7,7 @@ import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -24,6 +25,7 @@ from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import layout_of
+from weft.capture._libraries import Libraries
 from weft.capture._lists import GrownList, Lists
 from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
@@ -128,6 +130,7 @@ class Recorder(Running, Memory, Refusals):
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
+        self.libraries = Libraries(self)
         self.reads = OuterReads(self)
         self.lists = Lists(self)
         self.places = Places(self)
@@ -209,6 +212,11 @@ class Recorder(Running, Memory, Refusals):
             return value.handle.node
         if isinstance(value, Generated):
             self.refuse("a generator cannot be an argument or a result in a graph", help="make a list of it: list(...)")
+        self.libraries.made_whole(value)
+        if isinstance(value, (np.finfo, np.iinfo)):
+            return self.create(type(value), (value.dtype,), {}, None)
+        if isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value:
+            return self.create(import_module, (value.__name__,), {}, None)
         return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"
@@ -487,6 +495,8 @@ class Recorder(Running, Memory, Refusals):
 
     def create_method(self, owner: Traced, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A call of a method in the present region."""
+        if self.libraries.callbacks.kept:
+            self.libraries.callbacks.check(owner)
         if self.state.used and isinstance(owner, Opaque) and name in KEEPING:
             args = self.state.handed(args)
         node_args = tuple([self.arg(a) for a in (owner, *args)])

@@ -24,6 +24,7 @@ class Buffer:
     `layout` says how its elements lie: see `weft.capture._layouts`.
     `origins` are the buffers that `maybe` names; `unless` is a condition under which it is none of them.
     `joined` says that paths of the program have met here: which array it is depends on the way that was gone.
+    `handed` says that code nothing is known of was given it, and may have kept its memory.
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
     """
 
@@ -31,6 +32,7 @@ class Buffer:
         *(
             "__weakref__",
             "choice",
+            "handed",
             "joined",
             "layout",
             "listed",
@@ -59,6 +61,7 @@ class Buffer:
         self.origins: tuple[Buffer, ...] = ()
         self.unless: Any = None
         self.joined = False
+        self.handed = False
 
 
 class NotArithmetic(BaseException):

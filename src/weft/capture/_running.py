@@ -70,6 +70,11 @@ class Running(SizeNodes):
 
     def run(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`function(*args, **kwargs)` in a captured program."""
+        found = self.libraries.call(function, args, kwargs)
+        return self.run_own(function, args, kwargs) if found is None else found[0]
+
+    def run_own(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same, of what is no call of another library, or one that is to be captured."""
         if isinstance(function, (BoundMethod, Op, Opaque)):
             if self.untyped and isinstance(function, Op):
                 return self.opaque(function, args, kwargs)
@@ -193,7 +198,10 @@ class Running(SizeNodes):
                 node.meta["must_run"] = True
             return Opaque(self, node)
 
-        return record_call(create, function, args, kwargs, lambda value: self.lists.get(value) is not None)
+        self.hand_out((args, kwargs))
+        result = record_call(create, function, args, kwargs, lambda value: self.lists.get(value) is not None)
+        self.check_apart(result, (args, kwargs))
+        return result
 
     @property
     def hooks(self: Any) -> Any:
@@ -227,6 +235,8 @@ class Running(SizeNodes):
     def _is_numpy(function: Any) -> bool:
         if isinstance(function, (np.ufunc, np.poly1d)) or function is np.ndarray:
             return True
+        if isinstance(function, type) and issubclass(function, BaseException):
+            return False
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (np.ufunc, np.ndarray, np.random.Generator, np.random.RandomState)):
             return True
@@ -288,10 +298,14 @@ class Running(SizeNodes):
     def run_other(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A builtin, a class, or an object with `__call__`."""
         if isinstance(function, type):
-            return self._construct(function, args, kwargs)
+            found = self.libraries.compiled(function, args, kwargs)
+            return self._construct(function, args, kwargs) if found is None else found[0]
         call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
         if isinstance(call, types.FunctionType) and not _is_library(call):
             return self.run(call, (function, *args), kwargs)
+        found = self.libraries.compiled(function, args, kwargs)
+        if found is not None:
+            return found[0]
         if traced_in(args, kwargs) and isinstance(function, (types.BuiltinFunctionType, types.MethodDescriptorType)):
             return self._builtin(function, args, kwargs)
         return uncaptured(self, function, args, kwargs)
@@ -325,6 +339,8 @@ class Running(SizeNodes):
             from weft.capture._lookups import container
 
             return container(self, cls, args, kwargs)
+        if cls in _OF_BYTES and is_opaque(args):
+            return self.opaque(cls, args, kwargs)
         if issubclass(cls, BaseException):
             made = cls(*args, **kwargs)
             self.made(made)
@@ -516,6 +532,7 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
         yield from scalars_in((value.start, value.stop, value.step))
 
 
+_OF_BYTES = frozenset({bytes, bytearray, memoryview})
 _ASKING = frozenset({vars, iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 
 

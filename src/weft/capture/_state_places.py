@@ -19,6 +19,7 @@ from weft.autograd import Tensor
 from weft.capture._arguments import Leaf
 from weft.capture._notices import warn
 from weft.capture._opaque import is_traceable
+from weft.capture._whole import Whole
 from weft.graph import Node
 from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op
@@ -64,6 +65,7 @@ class Known:
         self.live: dict[Key, Any] = {}  # places read anew by each call; the value keeps an id what it is
         self.opaque: dict[Key, Any] = {}  # places that hold containers which change
         self.counts: collections.Counter[Key] = collections.Counter()  # values that cost a graph of their own
+        self.calls = Whole()  # those of libraries that stay as they are
         self.whole = False  # whether objects that are arguments are what they are, and not what they hold
 
     def learn(self, found: Learned) -> None:

@@ -179,7 +179,7 @@ def record_call(
     kwargs = {key: shared(key, value) for key, value in kwargs.items()}
     result = create(function, args, kwargs)
     for made, value in held:
-        create(still_as_given, (made, value, function.__name__), {})
+        create(still_as_given, (made, value, getattr(function, "__name__", "a function")), {})
     return result
 
 

@@ -1,0 +1,228 @@
+"""Calls of functions of other libraries, which stay calls in the graph where they cannot be captured.
+
+    lu = scipy.linalg.lu_factor(a)      # lu_factor = scipy.linalg.lu_factor(a)
+    x = scipy.linalg.lu_solve(lu, b)    # lu_solve = scipy.linalg.lu_solve(lu_factor, b)
+
+A function with a source is captured like one of the program's own, so that its derivative is known. Where that fails,
+the capture begins again and leaves the call whole: `StaysWhole` says so, and `capture` remembers it. Compiled code has
+no source and stays whole at once. When the graph runs, a whole call is given plain values, and functions of the
+program (see `weft.capture._callbacks`). Of what it gives nothing is known.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import itertools
+import random
+import sys
+import types
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft import _where, pytree
+from weft.capture._budget import OverBudget
+from weft.capture._callbacks import Callbacks
+from weft.capture._numpy_special import traced_in
+from weft.capture._opaque import is_opaque
+from weft.capture._values import Traced
+from weft.capture._whole import StaysWhole, Whole
+from weft.errors import TraceError
+from weft.graph._shapes import type_of
+from weft.ops import Spec
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_MOST = 1_000
+"""Operations that a call of a library may record before it stays whole."""
+_OURS = frozenset({"weft", "numpy"})
+_PYTHONS = (types.FunctionType, types.MethodType)
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_ON_HEAP = 1 << 9  # a flag of classes: Py_TPFLAGS_HEAPTYPE
+_BUILTINS = (
+    *(types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType),
+    *(types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias),
+    *(staticmethod, classmethod, property),
+)
+
+
+class Libraries:
+    """The calls of other libraries in one capture."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.whole = Whole()
+        self.callbacks = Callbacks(recorder)
+        self.inside: Any = None  # the function of a library that is being captured
+        self.results: dict[int, tuple[Any, Any]] = {}  # by id, objects that such functions made, and the function
+        self._packages: dict[Any, bool] = {}
+
+    # Which functions
+
+    def is_other(self, function: Any) -> bool:
+        """Whether a function or class belongs to a library, and not to the program."""
+        if type(function) is types.FunctionType:
+            file = function.__code__.co_filename
+        elif isinstance(function, type):
+            file = function.__module__
+        else:
+            file = getattr(function, "__module__", None) or type(function).__module__
+            if type(file) is not str:
+                return False
+        known = self._packages.get(file)
+        if known is None:
+            known = self._packages[file] = self._of_library(file)
+        return known
+
+    def _of_library(self, file: str) -> bool:
+        """The same of a source file, or of a module by its name."""
+        if not file.endswith(".py"):
+            module = sys.modules.get(file.partition(".")[0])
+            file = getattr(module, "__file__", None) or ""
+        package = _where.package_of(file)
+        return package not in (None, *_OURS, self.recorder.package)
+
+    # Calls
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+        """The result of a call, in a tuple; None of one that is no call of a library, or one inside of another."""
+        if self.inside is not None or type(function) is types.MethodType or not self.is_other(function):
+            return None
+        function, args = _of_class(function, args)
+        recorder = self.recorder
+        if isinstance(function, type) and issubclass(function, BaseException):
+            return None
+        if function in self.whole or recorder.untyped or is_opaque(args) or is_opaque(kwargs):
+            return (self.record(function, args, kwargs),)
+        self.inside, allowed = function, recorder.allowance.left
+        recorder.allowance.left = min(allowed, _MOST)
+        before = recorder.allowance.left
+        try:
+            result = recorder.run_own(function, args, kwargs)
+        except (Exception, OverBudget) as error:
+            if recorder.allowance.left < 0 and allowed <= _MOST:
+                raise  # the program itself is too large
+            if recorder.trying and isinstance(error, Exception) and not isinstance(error, TraceError):
+                raise  # the program may catch it
+            raise StaysWhole(function) from None
+        finally:
+            self.inside = None
+            recorder.allowance.left += allowed - before
+        if not isinstance(result, Traced):
+            self.results[id(result)] = (result, function)
+        return (result,)
+
+    def compiled(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+        """The result of a call of compiled code that is given traced values, in a tuple; None of any other.
+
+        The program's own compiled code counts as well, but none of Python's or NumPy's.
+        """
+        if not (traced_in(args, kwargs) and _is_compiled(function)):
+            return None
+        if self.inside is not None:
+            raise StaysWhole(self.inside)
+        function, args = _of_class(function, args)
+        return (self.record(function, args, kwargs),)
+
+    def record(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call as a node of the graph."""
+        recorder = self.recorder
+        callbacks = self.callbacks
+        for value in args:
+            callbacks.check(value)
+        callbacks.begin()
+        if all(map(_is_plain, (*args, *kwargs.values()))):
+            type_ = _type_now(function, args, kwargs)
+            if type_ is not None:
+                node = recorder.create(function, args, kwargs, type_)
+                node.meta["must_run"] = True
+                made = recorder.wrap(node, type_)
+                recorder.hand_out(made)  # its library may keep it
+                return made
+        result = recorder.wrapped(function, callbacks.of(args), callbacks.of(kwargs))
+        callbacks.end(result)
+        return result
+
+    def made_whole(self, value: Any) -> None:
+        """An object that only its library can make: the call that made it stays whole."""
+        found = self.results.get(id(value))
+        if found is not None:
+            raise StaysWhole(found[1])
+
+
+def _is_compiled(function: Any) -> bool:
+    """Whether a function or class was not written in Python, and is not part of Python or NumPy."""
+    if isinstance(function, type):
+        own: Any = None if _is_of_source(function) else function.__module__
+    elif isinstance(function, _PYTHONS):
+        own = None
+    else:
+        owner, kind = getattr(function, "__self__", None), type(function)
+        own = getattr(function, "__module__", None)
+        if own is None and owner is not None and not isinstance(owner, types.ModuleType):
+            own = (owner if isinstance(owner, type) else type(owner)).__module__
+        if own is None:
+            objclass = getattr(function, "__objclass__", None)
+            own = kind.__module__ if objclass is None else objclass.__module__
+            if own == "builtins" and kind not in _BUILTINS and getattr(builtins, kind.__name__, None) is not kind:
+                return True  # Fortran, by f2py
+    root = own.partition(".")[0] if type(own) is str else "builtins"
+    return root not in _OURS and root not in sys.stdlib_module_names and root != "__main__"
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an argument is a number, a text or a tuple of them: the same call gives the same each time."""
+    return type(value) in _PLAIN or (type(value) is tuple and all(map(_is_plain, value)))
+
+
+def _type_now(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The type of what a call of plain values gives; None where it draws random numbers, or is no array or number."""
+    drawn = np.random.get_state(), random.getstate()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = function(*args, **kwargs)
+        type_ = type_of(result)
+        one: Any = np.random.get_state()
+        other: Any = drawn[0]
+        same = random.getstate() == drawn[1] and one[2] == other[2] and np.array_equal(one[1], other[1])
+        return type_ if same and _is_known(type_) and _are_apart(result) else None
+    except Exception:  # it happens again when the graph runs
+        return None
+    finally:
+        np.random.set_state(drawn[0])
+        random.setstate(drawn[1])
+
+
+def _are_apart(result: Any) -> bool:
+    """Whether arrays in a result have dimensions, and each memory of its own."""
+    arrays = [leaf for leaf in pytree.leaves_of(result) if isinstance(leaf, np.ndarray)]
+    pairs = itertools.combinations(arrays, 2)
+    return all(array.ndim for array in arrays) and not any(np.may_share_memory(a, b) for a, b in pairs)
+
+
+def _is_known(type_: Any) -> bool:
+    if isinstance(type_, (tuple, list)):
+        return type(type_) in (tuple, list) and all(map(_is_known, type_))
+    return isinstance(type_, Spec) or type_ in (int, float, complex, bool)
+
+
+def _is_of_source(cls: type) -> bool:
+    """Whether a class was made by a `class` statement, or by Python code."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None) or ".py"
+    return bool(cls.__flags__ & _ON_HEAP) and file.endswith((".py", ".pyc"))
+
+
+def _of_class(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """A method of an object, written in C, as the method of its class."""
+    owner = getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, (types.ModuleType, type)) or isinstance(function, types.FunctionType):
+        return function, args
+    method = getattr(type(owner), getattr(function, "__name__", ""), None)
+    if isinstance(method, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return method, (owner, *args)
+    return function, args
