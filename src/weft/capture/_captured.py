@@ -125,11 +125,10 @@ def _capture(
     keywords = bound_keywords(function)
     bound = bind(plain, (*held, *args), {**keywords, **kwargs}, len(held) if given_only else None)
     recorder = make(branches=branches, boundary=sys._getframe())
-    recorder.keeps_raising, recorder.joins = keeps_raising, joins
+    recorder.keeps_raising, recorder.joins, recorder.libraries.whole = keeps_raising, joins, calls
     recorder.allowance = Allowance(budget)
     recorder.state.known = known
     recorder.itself = plain if itself else None
-    recorder.libraries.whole = calls
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):

@@ -19,6 +19,7 @@ import random
 import sys
 import types
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,11 +148,16 @@ class Libraries:
         callbacks.end(result)
         return result
 
-    def made_whole(self, value: Any) -> None:
-        """An object that only its library can make: the call that made it stays whole."""
+    def constant(self, value: Any) -> Any:
+        """The node of a module or of the limits of a dtype; an object that only its library can make is left to it."""
         found = self.results.get(id(value))
         if found is not None:
             raise StaysWhole(found[1])
+        if isinstance(value, (np.finfo, np.iinfo)):
+            return self.recorder.create(type(value), (value.dtype,), {}, None)
+        if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value:
+            return self.recorder.create(import_module, (value.__name__,), {}, None)
+        return None
 
 
 def _is_compiled(function: Any) -> bool:

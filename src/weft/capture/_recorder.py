@@ -7,7 +7,6 @@ import operator
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -212,11 +211,9 @@ class Recorder(Running, Memory, Refusals):
             return value.handle.node
         if isinstance(value, Generated):
             self.refuse("a generator cannot be an argument or a result in a graph", help="make a list of it: list(...)")
-        self.libraries.made_whole(value)
-        if isinstance(value, (np.finfo, np.iinfo)):
-            return self.create(type(value), (value.dtype,), {}, None)
-        if isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value:
-            return self.create(import_module, (value.__name__,), {}, None)
+        found = self.libraries.constant(value)
+        if found is not None:
+            return found
         return self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"
