@@ -8,7 +8,7 @@ import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -209,12 +209,12 @@ class Recorder(Running, Memory, Refusals):
             return self.create(range, (value.start, value.stop, value.step), {}, None)
         if isinstance(value, GrownList):
             return value.handle.node
+        return self.libraries.constant(value) or self._refuse_argument(value, kind)
+
+    def _refuse_argument(self, value: Any, kind: type) -> NoReturn:
         if isinstance(value, Generated):
             self.refuse("a generator cannot be an argument or a result in a graph", help="make a list of it: list(...)")
-        found = self.libraries.constant(value)
-        if found is not None:
-            return found
-        return self.refuse(
+        self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help="make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"
             if hasattr(value, "__dict__") and not isinstance(value, ModuleType)
