@@ -129,8 +129,7 @@ class Recorder(Running, Memory, Refusals):
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
-        self.libraries = Libraries(self)
-        self.reads = OuterReads(self)
+        self.reads, self.libraries = OuterReads(self), Libraries(self)
         self.lists = Lists(self)
         self.places = Places(self)
         self.paths: dict[int, str] = {}  # id → the name of a parameter or buffer of the module that is captured
