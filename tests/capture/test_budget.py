@@ -253,3 +253,44 @@ def test_a_compiled_function_that_is_slower_runs_plainly(monkeypatch: pytest.Mon
     assert warning.startswith("program runs as plain Python: the graph takes")
     assert compiled(np.ones(3)) == 4
     assert " ran as plain Python: the graph takes" in str(compiled.explain())
+
+
+def grown(x: Array, n: int) -> Array:
+    return x * n if n < 2 else grown(x, n - 1) + grown(x, n - 2)
+
+
+DERIVATIVES: dict[str, Callable[..., Any]] = {
+    "grad": lambda f, x: weft.grad(f)(x),
+    "value_and_grad": lambda f, x: weft.value_and_grad(f)(x),
+    "jvp": lambda f, x: weft.jvp(f, (x,), (x,)),
+    "vjp": lambda f, x: weft.vjp(f, x),
+    "linearize": lambda f, x: weft.linearize(f, x),
+    "jacrev": lambda f, x: weft.jacrev(f)(x),
+    "jacfwd": lambda f, x: weft.jacfwd(f)(x),
+    "vmap": lambda f, x: weft.vmap(f)(np.stack([x, x])),
+    "hessian": lambda f, x: weft.hessian(f)(x),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_a_derivative_that_grows_out_of_proportion_is_refused(name: str) -> None:
+    what = rf"(?s)(?:{name}|jacfwd) of program: capturing has recorded 2\d,\d+ operations .*budget=None\) any number"
+    with pytest.raises(weft.errors.CaptureError, match=what):
+        DERIVATIVES[name](program, np.ones(2))
+
+
+def program(x: Array) -> Any:
+    return np.sum(grown(x, 25))
+
+
+def test_what_a_derivative_may_record_is_that_of_its_function() -> None:
+    def smaller(x: Array) -> Any:
+        return np.sum(grown(x, 11))
+
+    x = np.ones(2)
+    np.testing.assert_array_equal(weft.grad(smaller)(x), [89.0, 89.0])
+    less = weft.compile(smaller, budget=0.01)
+    for derivative in (weft.grad(less), weft.grad(weft.grad(less)), lambda x: weft.jvp(less, (x,), (x,))):
+        with pytest.raises(weft.errors.CaptureError, match="capturing has recorded"):
+            derivative(x)
+    np.testing.assert_array_equal(weft.grad(weft.compile(smaller, budget=None))(x), [89.0, 89.0])

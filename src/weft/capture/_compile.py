@@ -206,6 +206,7 @@ class CompiledFunction:
     _made_by = "compiled"
     _edits = 0
     _keeps_raising = True  # whether what may raise stays where nothing reads it, as the plain call would raise
+    _allowed: float | None  # how much one capture may record, as `Allowance` has it
 
     def __init__(
         self, function: Callable[..., Any], backend: str, dynamic: bool | None, budget: float | None = None
@@ -213,7 +214,7 @@ class CompiledFunction:
         functools.update_wrapper(self, function, updated=())
         self.__weft_original__ = function
         self._dynamic = dynamic
-        self._budget = budget
+        self._budget = self._allowed = budget
         self.backend = backend
         self._plain: Any = None
         self._entries: list[Entry] = []
@@ -403,7 +404,7 @@ class CompiledFunction:
         met: list[Exception] = []
         attempts: list[Exception] = []
         for dynamic, whole, joins in ways:
-            how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._budget}
+            how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._allowed}
             how["itself"] = True
             try:
                 captured = capture_call(self._plain, tuple(args), kwargs, dynamic, self._known, **how)

@@ -84,7 +84,9 @@ def _along(function: Any, record: Any, name: str) -> Transformed:
         raise AssertionError("recorded, never run")
 
     call.__name__ = call.__qualname__ = getattr(function, "__name__", name)
-    return Transformed(call, lambda recorder, _, args, kwargs: record(recorder, function, *args, **kwargs), name)
+    return Transformed(
+        call, lambda recorder, _, args, kwargs: record(recorder, function, *args, **kwargs), name, function
+    )
 
 
 def _jvp(has_aux: bool, recorder: Recorder, function: Any, primals: Any, tangents: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from weft._frames import hide_frames
 from weft._tracing import current_recorder
 from weft.capture._arguments import call_signature
+from weft.capture._budget import OverBudget
 from weft.capture._compile import CompiledFunction
 from weft.capture._loaded_inside import edited_inside
 from weft.capture._recorder import Recorder
@@ -31,7 +32,8 @@ class Transformed(CompiledFunction):
 
     _keeps_raising = False  # a derivative computes what it needs
 
-    def __init__(self, function: Callable[..., Any], record: Record, name: str) -> None:
+    def __init__(self, function: Callable[..., Any], record: Record, name: str, of: Any = None) -> None:
+        """`of` is the function that `function` calls, where that only hands arguments on."""
         given: Any = function
         if not callable(given):
             takes = f"{name} takes a function or a Module, got {type(function).__name__}"
@@ -43,6 +45,12 @@ class Transformed(CompiledFunction):
         if not _has_parameters(function):
             self.__signature__ = inspect.signature(lambda *args, **kwargs: None)
         super().__init__(function, "numpy", None)
+        of = function if of is None else of
+        if isinstance(of, Transformed):
+            self._allowed = of._allowed
+        else:
+            budget = of._budget if isinstance(of, CompiledFunction) else 1.0
+            self._allowed = None if budget is None else budget * _MORE
 
     def _resolve(self) -> None:
         self._plain, self._held = self, ()
@@ -75,6 +83,8 @@ class Transformed(CompiledFunction):
 
     def _entry_for(self, values: Any, args: Any, kwargs: Any) -> Any:
         entry, error = super()._entry_for(values, args, kwargs)
+        if isinstance(error, OverBudget):
+            raise CaptureError(f"{self._made_by} {self.__name__}: {str(error).partition(_HELP)[0]}", help=_ADVICE)
         if error is not None:  # there is no plain call to run in its place
             raise error
         return entry, None
@@ -82,6 +92,14 @@ class Transformed(CompiledFunction):
     def __weft_captured__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         edited = edited_inside(recorder, self, args, kwargs)
         return self._record(recorder, self._function, args, kwargs) if edited is None else edited[0]
+
+
+_MORE = 10  # times as much as a compiled function may record: a derivative has no plain call to give way to
+_HELP = "\n  help: "
+_ADVICE = (
+    "write what repeats as loops or as one expression over arrays; a derivative of weft.compile(f, budget=10) may "
+    "record ten times as many, one of weft.compile(f, budget=None) any number"
+)
 
 
 def _has_parameters(function: Any) -> bool:
