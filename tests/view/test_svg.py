@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -229,3 +230,19 @@ def test_bodies_are_frames() -> None:
     for title in ("cond.true", "cond.false"):
         assert f"<title>{title}</title>" in text
     assert "v + x" in text and "weft.sin(v)" in text
+
+
+def test_loops_and_branches_are_shown_as_statements() -> None:
+    def counted(x: Any, limit: Any) -> Any:
+        total = 0.0
+        for i in range(1, len(x)):
+            total = total + x[i]
+        while total < limit:
+            total = total * 2 if x[0] > 0 else total + 1
+        return total
+
+    compiled = weft.compile(counted)
+    compiled(np.ones(3), 9.0)
+    picture = compiled.graph.to_svg()
+    for text in (">for i in range(1, x_0)<", ">while lt<", ">if gt<"):
+        assert text in picture, text

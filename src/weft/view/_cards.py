@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from weft.graph import Graph, Node
 from weft.graph._code import _INFIX as INFIX
+from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.graph._print import format_value, known_type, one_line, target_name
 
 MAX_TEXT = 36  # characters a row shows; the tooltip has the rest
@@ -49,6 +50,8 @@ def _call_module(node: Node) -> str:
 
 def _call_function(node: Node) -> str:
     target, args = node.target, node.args
+    if node.bodies and len(args) > 2 and target in _STATEMENTS:
+        return _STATEMENTS[target](node)
     if len(args) == 2 and not node.kwargs:
         if target is getattr:
             return f"{_value(args[0])}.{args[1]}"
@@ -58,6 +61,26 @@ def _call_function(node: Node) -> str:
         if sign is not None:
             return f"{_value(args[0])} {sign} {_value(args[1])}"
     return f"{target_name(target)}({_arguments(args, node.kwargs)})"
+
+
+def _for(node: Node) -> str:
+    lower, upper = node.args[:2]
+    step = "" if node.kwargs.get("step", 1) == 1 else f", {_value(node.kwargs['step'])}"
+    counter = next(iter(node.bodies[0].nodes), None)  # the body counts in its first input
+    return f"for {counter} in range({_value(lower)}, {_value(upper)}{step})"
+
+
+def _while(node: Node) -> str:
+    tests = [_value(each.args[0]) for each in node.bodies[0].nodes if each.op == "output" and each.args]
+    return " ".join(["while", *tests])
+
+
+_STATEMENTS: dict[Any, Callable[[Node], str]] = {
+    fori_loop: _for,
+    while_loop: _while,
+    cond: lambda node: f"if {_value(node.args[0])}",
+    switch: lambda node: f"switch {_value(node.args[0])}",
+}
 
 
 def _call_method(node: Node) -> str:
