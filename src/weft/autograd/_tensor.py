@@ -40,7 +40,15 @@ _UNSAID = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))  # dtypes t
 
 
 class Tensor(Methods):
-    """An n-dimensional array; see the module's documentation."""
+    """A NumPy array that can remember what was computed from it, so that `backward` gives gradients.
+
+    `Tensor(array)` shares the array's memory, `weft.tensor(data)` copies.
+
+    >>> x = Tensor(np.array([1.0, 2.0]), requires_grad=True)
+    >>> (x**2).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
 
     __weft_priority__ = 10
     _is_parameter = False

@@ -86,6 +86,15 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     """Capture a function from its source: `if`, `while` and `for` become nodes with both branches and bodies.
 
     The result is called as the function is, and does what it does, the writes into its arguments included.
+
+    >>> import weft
+    >>> def halvings(n):
+    ...     count = 0
+    ...     while n > 1:
+    ...         n, count = n // 2, count + 1
+    ...     return count
+    >>> weft.script(halvings)(40)
+    5
     """
     wrap_later_names()
     plain, held = original_function(function)

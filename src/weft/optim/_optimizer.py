@@ -29,7 +29,7 @@ Group = dict[str, Any]
 
 
 class Optimizer:
-    """Base of all optimisers; see the module's documentation.
+    """Base of all optimisers: it changes parameters in place, by the gradients that `backward` left in them.
 
     `params` is an iterable of tensors, of (name, tensor) pairs, or of dicts with "params" and options of their own.
     """

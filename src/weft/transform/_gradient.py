@@ -50,6 +50,10 @@ def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: 
     returns a pair, and so does its gradient: the gradient of the first part, and the second part as it is. Where the
     result does not depend on an argument, a warning says why, and the gradient is zeros; `strict` makes it an error.
     What the function writes into its arguments is not seen outside.
+
+    >>> import numpy as np, weft
+    >>> weft.grad(lambda x, scale: scale * np.sum(x**2))(np.array([1.0, 2.0]), 3.0)
+    array([ 6., 12.])
     """
     record = functools.partial(_grad, "grad", checked("grad", argnums), has_aux, strict)
     return Transformed(function, record, "grad")
@@ -57,7 +61,12 @@ def grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: 
 
 @without_frames
 def value_and_grad(function: Any, argnums: Numbers = 0, has_aux: bool = False, *, strict: bool = False) -> Any:
-    """The value of a function and its gradient, as a pair: see `grad`."""
+    """The value of a function and its gradient, as a pair: see `grad`.
+
+    >>> import weft
+    >>> weft.value_and_grad(lambda x: x**3)(2.0)
+    (8.0, np.float64(12.0))
+    """
     record = functools.partial(_grad, "value_and_grad", checked("value_and_grad", argnums), has_aux, strict)
     return Transformed(function, record, "value_and_grad")
 

@@ -34,6 +34,12 @@ def jacrev(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorph
 
     For each leaf of the result there is, for each leaf of the arguments at `argnums`, an array whose first axes are
     those of the result and whose last ones are those of the argument. A complex function must be `holomorphic`.
+
+    >>> import numpy as np, weft
+    >>> weft.jacrev(np.cumsum)(np.ones(3))
+    array([[1., 0., 0.],
+           [1., 1., 0.],
+           [1., 1., 1.]])
     """
     numbers = checked("jacrev", argnums)
     return Transformed(function, functools.partial(_jacrev, numbers, has_aux, holomorphic), "jacrev")
@@ -48,7 +54,13 @@ def jacfwd(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorph
 
 @without_frames
 def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorphic: bool = False) -> Any:
-    """The second derivatives of a function that gives one number, or of each of its results."""
+    """The second derivatives of a function that gives one number, or of each of its results.
+
+    >>> import numpy as np, weft
+    >>> weft.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 1.0]))
+    array([[2., 6.],
+           [6., 0.]])
+    """
     argnums = checked("hessian", argnums)
     inner = jacrev(function, argnums, has_aux, holomorphic)
     return jacfwd(inner, argnums, has_aux, holomorphic)

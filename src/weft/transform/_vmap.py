@@ -44,6 +44,10 @@ def vmap(function: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     that such a tuple has an axis for is an ensemble, its parameters many examples. Keyword arguments that are arrays
     have their examples in front. `out_axes` is where the results get them. A branch or a loop that examples take
     differently runs for all of them, and each keeps its own.
+
+    >>> import numpy as np, weft
+    >>> weft.vmap(np.dot, in_axes=(0, None))(np.eye(2), np.array([3.0, 4.0]))
+    array([3., 4.])
     """
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
