@@ -44,7 +44,8 @@ class Tensor(Methods):
 
     `Tensor(array)` shares the array's memory, `weft.tensor(data)` copies.
 
-    >>> x = Tensor(np.array([1.0, 2.0]), requires_grad=True)
+    >>> import weft
+    >>> x = weft.tensor([1.0, 2.0], requires_grad=True)
     >>> (x**2).sum().backward()
     >>> x.grad
     tensor([2., 4.])
