@@ -15,6 +15,7 @@ import weft
 from programs._compare import assert_same, call
 from weft.capture import _budget, _compile
 from weft.capture._budget import Trial
+from weft.errors import CaptureError
 
 Array = np.ndarray[Any, Any]
 
@@ -118,6 +119,26 @@ def test_what_grows_beyond_the_budget_runs_plainly(name: str, captures: list[Any
     assert sum(compiled.explain().plain.values()) == 5 and "capturing has recorded" in str(compiled.explain())
     assert "budget=None any number" in str(compiled.explain())
     assert compiled.cache_info() == (0, 0, 0)
+
+
+def halved(values: Array) -> Any:
+    return spread(values, 0)
+
+
+def spread(values: Array, depth: int) -> Any:
+    total = 0.0
+    for v in values:
+        if v > depth:
+            total = total + v
+    if depth < 8 and total > 1:
+        return sum(spread(values - k, depth + 1) for k in range(3))
+    return total
+
+
+def test_a_script_that_grows_beyond_the_budget_is_refused() -> None:
+    found = r"script: capturing has recorded .* operations for \d+ lines of code.*\n.*write a recursion as a loop"
+    with pytest.raises(CaptureError, match=found):
+        weft.script(halved)
 
 
 def test_explain_tells_of_the_budget() -> None:

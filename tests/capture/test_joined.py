@@ -165,11 +165,19 @@ def rows_of_other_lengths(x):
     return total, len(near[int(x.argmax())])
 
 
+def appended(x):
+    out = []
+    if x[0] > 0:
+        out = [x[0], x[1]]
+    out.append(3.0)
+    return out
+
+
 PROGRAMS = [
     *(lists_of_other_lengths, a_list_of_a_branch, another_name_grows, nothing_or_an_array, nothing_first, first_place),
     *(the_best, filled_in_a_loop, wider_in_a_branch, wider_in_a_loop, a_float_of_32_bits, longer_in_a_branch),
     *(a_text_that_grows, a_tuple_that_grows, a_list_or_an_array, first_of_some, first_of_some_or_nothing),
-    *(first_of_a_list, some_of_an_array, rows_of_other_lengths),
+    *(first_of_a_list, some_of_an_array, rows_of_other_lengths, appended),
 ]
 POINTS = ([1.0, 2.0, -3.0], [-1.0, -2.0, -1.0], [3.0, 1.0, 7.0], [-1.0, 1.0, 3.0])
 
@@ -248,19 +256,11 @@ def written_by_attribute(x):
     return x
 
 
-def appended(x):
-    out = []
-    if x[0] > 0:
-        out = [x[0], x[1]]
-    out.append(3.0)
-    return out
-
-
 @pytest.mark.parametrize(
     "program",
     [
         *(written, written_behind_it, added_in_place, written_through_a_view, written_through_another_array),
-        *(written_by_out, written_by_a_method, written_by_attribute, appended),
+        *(written_by_out, written_by_a_method, written_by_attribute),
     ],
 )
 def test_what_has_two_types_is_not_changed(program: Callable[..., Any]) -> None:

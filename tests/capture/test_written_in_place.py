@@ -195,3 +195,45 @@ def test_a_copy_is_written_as_it_was(program: Callable[..., Any]) -> None:
     for kind in (int, float):
         got, expected = (f(np.arange(16).reshape(4, 4).astype(kind)) for f in (compiled, program))
         np.testing.assert_array_equal(got, expected)
+
+
+def a_part_read_after_its_write(a: Any) -> Any:
+    for k in range(len(a) - 1):
+        below = a[k + 1 :, k]
+        below[0] = below[0] + 1
+        a[k, k] = below @ below
+    return a.T
+
+
+def a_part_written_by_turns(a: Any) -> Any:
+    for k in range(len(a) - 1):
+        below = a[k + 1 :, k]
+        below[0] = -1 if below[0] < 0 else 1
+        below[-1] += below[0]
+        a[k, k:] = below.sum()
+    return a[0], np.diagonal(a)
+
+
+def a_part_that_is_returned(a: Any) -> Any:
+    below = a[1:, 0]
+    below[0] = below[0] + 1
+    a[0, 0] = below.sum()
+    return a.T, below
+
+
+@pytest.mark.parametrize(
+    "program",
+    [a_part_read_after_its_write, a_part_written_by_turns, a_part_that_is_returned],
+    ids=lambda f: f.__name__,
+)
+def test_a_part_that_is_written_may_be_read_again(program: Callable[..., Any]) -> None:
+    """Nothing is copied, and what is returned shows the caller's array, as in the plain call."""
+    compiled = weft.compile(program)
+    given, plain = np.arange(9.0).reshape(3, 3) - 3, np.arange(9.0).reshape(3, 3) - 3
+    got, expected = compiled(given), program(plain)
+    assert "index_update(" not in compiled.code
+    assert "copy(" not in compiled.code
+    np.testing.assert_array_equal(given, plain)
+    for one, other in zip(*((each if isinstance(each, tuple) else (each,)) for each in (got, expected)), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert np.shares_memory(one, given)

@@ -95,6 +95,21 @@ def test_eigh_values(dtype: Any, UPLO: str, shape: tuple[int, ...]) -> None:
 
 
 @both
+@pytest.mark.parametrize("upper", [False, True])
+def test_only_the_triangle_that_is_read_has_a_gradient(dtype: Any, upper: bool) -> None:
+    x = normal(3, 3, dtype=dtype) + 6 * np.eye(3)
+    UPLO = "U" if upper else "L"
+    for f in (
+        lambda x: weigh(linalg.eigvalsh(x, UPLO)),
+        lambda x: weigh(squares(linalg.eigh(x, UPLO).eigenvectors)),
+        lambda x: weigh(linalg.cholesky(x, upper=upper)),
+    ):
+        check(f, x)
+        ignored = np.tril(np.ones(x.shape), -1) if upper else np.triu(np.ones(x.shape), 1)
+        assert not np.any(gradient(f, x).data * ignored)
+
+
+@both
 @pytest.mark.parametrize("shape", [(3, 3), (2, 2, 2)])
 def test_eigh_vectors(dtype: Any, shape: tuple[int, ...]) -> None:
     def f(x: Any) -> Any:
@@ -171,7 +186,7 @@ def test_values_at_a_repeated_value(dtype: Any) -> None:
 
 
 def test_vectors_of_a_repeated_value_are_nan() -> None:
-    assert np.isnan(gradient(lambda x: weigh(linalg.eigh(x).eigenvectors), np.eye(3)).data).all()
+    assert np.isnan(gradient(lambda x: weigh(linalg.eigh(hermitian(x)).eigenvectors), np.eye(3)).data).all()
     assert np.isnan(gradient(lambda x: weigh(linalg.svd(x).U), np.eye(3)).data).all()
 
 
@@ -188,7 +203,7 @@ def test_a_simple_value_beside_a_repeated_one(values: list[float], at: int) -> N
 def test_second_derivative_of_values_at_a_repeated_value_is_not_silently_wrong() -> None:
     # The second derivative of sum(w^2) is 2, but it would need vectors that are not determined.
     x = Traced(np.eye(2))
-    first = gradient(lambda x: weft.sum(linalg.eigvalsh(x) * linalg.eigvalsh(x)), x)
+    first = gradient(lambda x: weft.sum(linalg.eigvalsh(hermitian(x)) ** 2), x)
     second = gradients(weft.sum(first * np.ones((2, 2))), [x])[0].data
     assert np.isnan(second).all()
 
@@ -280,13 +295,13 @@ def test_pinv_of_a_matrix_without_full_rank() -> None:
     np.testing.assert_allclose(gradient(f, left).data, differences(f, left), rtol=2e-5, atol=2e-6)
 
 
-def test_gradient_of_a_hermitian_argument_is_hermitian() -> None:
+def test_gradient_of_an_argument_made_hermitian_is_hermitian() -> None:
     x = normal(3, 3, dtype=C)
     x = x @ np.conj(x.T) + np.eye(3)
     for f in (
-        lambda x: weigh(linalg.cholesky(x)),
-        lambda x: weigh(linalg.eigvalsh(x)),
-        lambda x: weigh(squares(linalg.eigh(x).eigenvectors)),
+        lambda x: weigh(linalg.cholesky(hermitian(x))),
+        lambda x: weigh(linalg.eigvalsh(hermitian(x))),
+        lambda x: weigh(squares(linalg.eigh(hermitian(x)).eigenvectors)),
     ):
         got = gradient(f, x).data
         np.testing.assert_allclose(got, np.conj(got.T), atol=1e-13)

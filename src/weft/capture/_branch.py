@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from weft.capture._cells import Restart, Watched
 from weft.capture._convert import is_converted
 from weft.capture._convert_site import Site
 from weft.capture._layouts import where_met
+from weft.capture._lists import containers_in
 from weft.capture._merge import (
     Disagreement,
     Type,
@@ -33,7 +35,7 @@ from weft.capture._raising import raises
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
 from weft.capture._unsettled import meeting
-from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined
+from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined, is_traced
 from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
@@ -42,6 +44,14 @@ from weft.graph._control import exception as exception_of
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
+_AS_PYTHON = frozenset(
+    {
+        *("weft.capture._changes.uncaptured", "weft.capture._collect.collect", "weft.capture._loop_for.begun"),
+        *(f"weft.capture._hooks.{name}" for name in ("getitem", "percent")),
+        *("weft.capture._plain.merged", "weft.capture._python_calls.contains", "weft.capture._reads.attribute"),
+    }
+)
+"""Where weft does what the program asks of Python: without traced values, what is raised there is the program's."""
 _MOST_CHOICES = 4  # choices between choices: every read and write of one is as many branches, and more for each step
 
 
@@ -101,7 +111,12 @@ def _raised_by_weft(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("weft.")
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", ""))
+    if trace is None or not module.startswith("weft."):
+        return False
+    if f"{module}.{trace.tb_frame.f_code.co_name}" in _AS_PYTHON:
+        return any(map(is_traced, trace.tb_frame.f_locals.values()))
+    return True
 
 
 class Branch:
@@ -224,6 +239,7 @@ class Join:
     def __init__(self, recorder: Recorder, regions: list[Region]) -> None:
         self.recorder = recorder
         self.regions = regions
+        self.names: tuple[Counter[int], Counter[int]] = (Counter(), Counter())  # names that containers have after each
         self.outputs: tuple[list[Any], list[Any]] = ([], [])
         self.types: list[tuple[str, Type]] = []
         self.layouts: list[Any] = []  # of each type: how its array lies
@@ -235,11 +251,11 @@ class Join:
         ended = [region.failed is not None for region in self.regions]
         if any(ended):
             return self._only(name, b if ended[0] else a, 1 if ended[0] else 0)
-        if self.recorder.untyped and type(a) is list and type(b) is list and a is not b:
-            self.recorder.lists.own(a, b)
-            return self._slot(name, Type(unknown=True), (a, b))
-        if is_same(a, b):
+        if a is b or (is_same(a, b) and not containers_in(a)):
             return a
+        alone = self._alone(a, 0, branch) and self._alone(b, 1, branch)
+        if not alone and a is not b and self._owned(a, b):
+            return self._slot(name, Type(unknown=True), (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._undefined(name, a, b, branch)
         (leaves_a, tree_a), (leaves_b, tree_b) = map(self.recorder.lists.flatten, (a, b))
@@ -252,7 +268,41 @@ class Join:
             a, b, where = differing(a, b)
             self._disagree(name, (a, b), branch, where)
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
-        return _Later(lambda items: tree_a.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
+        return _Later(lambda items: self._met(tree_a, [p(items) if isinstance(p, _Later) else p for p in parts], alone))
+
+    def _met(self, tree: Any, leaves: list[Any], alone: bool) -> Any:
+        """The container that a variable is after the branch, made anew of what both sides leave."""
+        value = tree.unflatten(leaves)
+        if not alone:
+            return self.recorder.lists.standing(value, "one of two that a branch leaves")
+        self.recorder.reads.made(value)
+        return value
+
+    def _alone(self, value: Any, side: int, branch: Any) -> bool:
+        """Whether the containers in what a side leaves were made there, and have one name only."""
+        made, held = self.regions[side].made, self.recorder.lists.held
+        names = self.names[side]
+        if not names:
+            names.update(id(c) for result in branch.results[side] for c in containers_in(result))
+        return all(id(c) in made and id(c) not in held and names[id(c)] < 2 for c in containers_in(value))
+
+    def _owned(self, a: Any, b: Any) -> bool:
+        """Whether what two sides leave is two containers of the running graph, or becomes so; else neither changes."""
+        recorder, lists = self.recorder, self.recorder.lists
+        plain = [side for side in zip(self.regions, (a, b), strict=True) if not isinstance(side[1], Opaque)]
+        for region, value in plain:
+            self._within(region, recorder.reads.made, value)
+        may = (recorder.untyped or any_type(recorder) is not None) and (len(plain) == 1 or type(a) is type(b))
+        if may and all(self._within(region, lists.may_own, [value]) for region, value in plain):
+            for region, value in plain:
+                self._within(region, lists.own, value)
+            return True
+        lists.standing((a, b), "one of two that a branch leaves")
+        return False
+
+    def _within(self, region: Region, function: Any, *args: Any) -> Any:
+        with self.recorder.within(region):
+            return function(*args)
 
     def _apart(self, name: str, a: Any, b: Any, joined: Type, branch: Any) -> Any:
         """What is of one structure on one side and of another on the other: tuples part by part, all else as it is."""

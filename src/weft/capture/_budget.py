@@ -51,11 +51,15 @@ class Allowance:
         self.spent += 1
         self.left -= 1
         if self.left < 0:
-            raise OverBudget(
-                f"capturing has recorded {self.spent:,} operations for {self.lines} lines of code, as calls within "
-                "calls, loops written out or loops captured again make more and more of them\n"
-                "  help: weft.compile(f, budget=10) allows ten times as many, budget=None any number"
-            )
+            more = "weft.compile(f, budget=10) allows ten times as many, budget=None any number"
+            raise OverBudget(f"{self.told()}\n  help: {more}")
+
+    def told(self) -> str:
+        """What the capture has come to."""
+        return (
+            f"capturing has recorded {self.spent:,} operations for {self.lines} lines of code, as calls within "
+            "calls, loops written out or loops captured again make more and more of them"
+        )
 
 
 def too_many(graphs: int, factor: float | None) -> str | None:

@@ -121,6 +121,8 @@ class Carry:
             leaves = [self._symbol(part, region) if isinstance(part, Slot) else part for part in variable.parts]
             value = variable.tree.unflatten(leaves)
             self.recorder.lists.stands_for(value, variable.start)
+            parts = tuple(value) if type(value) is list else value
+            self.recorder.lists.standing(parts, "one that the iterations of a loop hand on")
             if variable.flag is not None:
                 value = MaybeUnbound(variable.name, value, self._symbol(variable.flag, region))
             found.append(value)
@@ -235,6 +237,14 @@ class Carry:
         self._check_answers(slots)
         self._check_added(slots, body)
         self._check_memory(slots, region, body)
+        return slots
+
+    def unchanged(self) -> list[Slot]:
+        """Every carried slot, of a body that always raises: no iteration has an end."""
+        parts = [part for variable in self.variables for part in (*variable.parts, variable.flag)]
+        slots = [part for part in parts if isinstance(part, Slot) and part.placeholder is not None]
+        for slot in slots:
+            slot.final = slot.symbol
         return slots
 
     def _lies_as_found(self, slot: Slot) -> bool:
@@ -467,7 +477,7 @@ class Carry:
         if variable.tree is None:
             return Undefined(name) if variable.late and not isinstance(variable.start, Added) else variable.start
         leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
-        value = variable.tree.unflatten(leaves)
+        value = self.recorder.lists.standing(variable.tree.unflatten(leaves), "one that a loop leaves")
         if variable.flag is not None:
             flag = values.get(id(variable.flag), variable.flag.init)
             return (

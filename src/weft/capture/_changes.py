@@ -282,7 +282,7 @@ def _is_pure(function: Any) -> bool:
 
 def _allowed(recorder: Recorder, value: Any) -> bool:
     """Whether an object was made where the program is now; its change is then noted."""
-    allowed = id(value) in recorder.region.made
+    allowed = id(value) in recorder.region.made and id(value) not in recorder.lists.held
     recorder.python_effects += allowed
     return allowed
 

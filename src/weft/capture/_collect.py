@@ -11,6 +11,7 @@ from weft import pytree
 from weft.capture._cells import Restart, Watched
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
+from weft.capture._lists import containers_in
 from weft.capture._memory import is_tensor
 from weft.capture._merge import describe, type_of, visible_sizes
 from weft.capture._opaque import Opaque, is_opaque
@@ -37,7 +38,7 @@ def collect(
         return FirstOf(recorder, iterable, element, condition)
     known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
     items = items_of(recorder, iterable) if known else None
-    if items is not None and items.traced and recorder.branches and (recorder.untyped or kind not in _BY_HASH):
+    if items is not None and items.traced and recorder.branches and (kind not in _BY_HASH or items.untyped):
         effects = recorder.python_effects, len(recorder.places.log)
         collected = _stacked(recorder, items, element, condition)
         if kind == "generator" and effects != (recorder.python_effects, len(recorder.places.log)):
@@ -123,7 +124,7 @@ def _stacked(
 ) -> Any:
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
     length = items.length
-    stack = None if recorder.untyped else Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
+    stack = None if items.untyped else Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
     if stack is None:
         found: list[Any] = []
         recorder.made(found)
@@ -147,7 +148,11 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
         try:
             node = region.placeholder("k")
             node.meta["type"] = int
-            leaves, tree = pytree.flatten(compute(Scalar(recorder, int, node)))
+            made = compute(Scalar(recorder, int, node))
+            for container in containers_in(made):
+                if id(container) not in region.made:  # each item is that very object
+                    recorder.lists.hold((container,))
+            leaves, tree = pytree.flatten(made)
             return leaves, tree, [type_of(leaf) for leaf in leaves]
         except Restart:
             continue

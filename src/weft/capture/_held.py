@@ -40,6 +40,7 @@ class Held(Opaque):
         self.plain.update(self.before)
 
     def set(self, key: Any, value: Any) -> None:
+        self.recorder.lists.hold(value)
         self.recorder.create(operator.setitem, (self, key, value), {}, None)
 
     def delete(self, key: Any) -> None:

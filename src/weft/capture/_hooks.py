@@ -220,7 +220,8 @@ class Hooks(PlainHooks):
     def assert_(self, site: int, condition: Any, message: Callable[[], Any] | None) -> None:
         condition = self._tested(condition)
         if not isinstance(condition, Traced):
-            super().assert_(site, condition, message)  # noqa: PT009  # the hook of an `assert`, no test's
+            if not condition:
+                raise self.raise_(site, AssertionError() if message is None else AssertionError(message()), None)
             return
         recorder = self.recorder
         assigned = len(recorder.places.log)

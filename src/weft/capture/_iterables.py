@@ -40,6 +40,11 @@ class Items:
         """Whether how many there are is traced."""
         return isinstance(self.length, Traced)
 
+    @property
+    def untyped(self) -> bool:
+        """Whether their number is of unknown type, as all that is traced is in a script."""
+        return self.traced and (self.recorder.untyped or isinstance(self.length, Opaque))
+
     def item(self, k: Any) -> Any:
         """The item at a place, counted from 0."""
         raise NotImplementedError
@@ -312,9 +317,10 @@ class Collected(Items):
     def item(self, k: Any) -> Any:
         leaves = [self.recorder.getitem(array, k) for array in self.arrays]
         pairs = zip(leaves, self.kinds, strict=True)
-        return self.tree.unflatten(
+        made = self.tree.unflatten(
             leaf if kind is None else self.recorder.python.call(kind, (leaf,), {}) for leaf, kind in pairs
         )
+        return self.recorder.lists.standing(made, "one of the elements of a list")
 
     def array(self) -> Any:
         """All elements in one array."""

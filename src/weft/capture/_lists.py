@@ -7,6 +7,8 @@ was before the loop.
 from __future__ import annotations
 
 import operator
+from collections import deque
+from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +16,12 @@ import numpy as np
 from weft import pytree
 from weft.capture._generators import Generated
 from weft.capture._held import Held
-from weft.capture._iterables import Items
+from weft.capture._iterables import Collected, Items
 from weft.capture._kinds import same_kind
-from weft.capture._merge import Disagreement, Type, describe, join_types, type_of, visible_sizes
+from weft.capture._merge import Disagreement, Type, any_type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
-from weft.capture._values import Array, Scalar, is_traced
+from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.graph._list_arrays import array_of
 from weft.ops import Spec
 from weft.ops._dim import same_shape
@@ -62,8 +64,13 @@ class GrownList(Items):
         recorder = self.recorder
         if recorder.untyped:
             self.tree, self.types = LEAF, [Type(unknown=True)]
+            recorder.lists.hold(item)
             return
         if self.types and self.types[0] is not None and self.types[0].unknown:
+            return
+        recorder.lists.hold(item)
+        if any(type(part) is list for part in containers_in(item)) and any_type(recorder, item) is not None:
+            self._forget()
             return
         leaves, tree = pytree.flatten(item)
         types = [self._seen(leaf) for leaf in leaves]
@@ -72,19 +79,28 @@ class GrownList(Items):
             self.version += 1
             return
         if tree != self.tree:
-            recorder.refuse(f"a list that grows in a loop holds different things: {describe(item)} is one of them")
+            self._differ(item, f"{describe(item)} is one of them")
+            return
         joined: list[Type | None] = []
         for old, new in zip(self.types, types, strict=True):
             try:
                 joined.append(None if old is None or new is None else join_types(recorder, old, new))
             except Disagreement as how:
-                recorder.refuse(
-                    f"a list that grows in a loop holds different things: {how}",
-                    help="let all have one shape and dtype",
-                )
+                self._differ(item, str(how), help="let all have one shape and dtype")
+                return
         if not all(map(_same_type, self.types, joined)):
             self.version += 1
         self.types = joined
+
+    def _differ(self, item: Any, how: str, help: str | None = None) -> None:
+        """Elements of different types: of each, only running tells what it is, where that may be."""
+        if any_type(self.recorder, item) is None:
+            self.recorder.refuse(f"a list that changes in a loop or branch holds different things: {how}", help=help)
+        self._forget()
+
+    def _forget(self) -> None:
+        self.tree, self.types = LEAF, [Type(unknown=True)]
+        self.version += 1
 
     def _seen(self, leaf: Any) -> Type | None:
         """The type of a part of an element, as far as the owner of the list knows its sizes.
@@ -116,7 +132,7 @@ class GrownList(Items):
     def extend(self, values: Any) -> None:
         if self.recorder.untyped:
             self._describe(None)
-            self._resize("extend", values)
+            self._resize("extend", self.recorder.lists.taken(values))
             return
         for value in values:
             self.append(value)
@@ -130,8 +146,7 @@ class GrownList(Items):
     def anything(self) -> None:
         """Code that is not captured changes it: of its elements nothing is known from then on."""
         if self.tree != LEAF or not (self.types and self.types[0] is not None and self.types[0].unknown):
-            self.tree, self.types = LEAF, [Type(unknown=True)]
-            self.version += 1
+            self._forget()
         self.resized += 1
 
     def _resize(self, method: str, *args: Any) -> Any:
@@ -204,7 +219,8 @@ class GrownList(Items):
             return self._value(node, self.types[0])
         parts: list[Any] = []
         _project(recorder, node, self.tree, parts)
-        return self.tree.unflatten([self._value(part, t) for part, t in zip(parts, self.types, strict=True)])
+        made = self.tree.unflatten([self._value(part, t) for part, t in zip(parts, self.types, strict=True)])
+        return recorder.lists.standing(made, "one of the elements of a list")
 
     def _value(self, node: Any, type_: Any) -> Any:
         from weft.capture._merge import value_of
@@ -243,6 +259,20 @@ class GrownList(Items):
             return specs[0]
         shape = None if any(spec.shape for spec in specs) or not specs else _shape(self.tree)
         return None if shape is None else Spec(shape, np.result_type(*(spec.dtype for spec in specs)))
+
+
+def containers_in(item: Any) -> list[Any]:
+    """What a program may change of an element: the lists, dicts and sets that it is or holds, the innermost first."""
+    if isinstance(item, (list, tuple, deque)):
+        parts: Any = item
+    elif isinstance(item, dict):
+        parts = item.values()
+    elif isinstance(item, Traced) or not (pytree.is_registered(type(item)) or is_dataclass(item)):
+        return [item] if isinstance(item, set) else []
+    else:
+        parts = getattr(item, "__dict__", {}).values()
+    found = [inner for part in parts for inner in containers_in(part)]
+    return found if isinstance(item, tuple) else [*found, item]
 
 
 def _shape(tree: Any) -> tuple[int, ...] | None:
@@ -302,6 +332,7 @@ class Lists:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.grown: dict[int, Any] = {}  # id of a list, dict or set → what stands for it
+        self.held: dict[int, tuple[Any, str]] = {}  # containers that stay as they are from now on, and why
         self.origins: dict[int, tuple[Any, Any]] = {}  # a list as an iteration finds it → the one before the loop
 
     def get(self, value: Any) -> Any:
@@ -321,6 +352,12 @@ class Lists:
             return values
         return tuple(value.whole() if isinstance(value, Generated) else value for value in values)
 
+    def taken(self, value: Any) -> Any:
+        """The list of a `reversed`, `zip`, `enumerate` or `range` of unknown length; anything else as it is."""
+        if isinstance(value, Items) and not isinstance(value, (GrownList, Collected)) and value.untyped:
+            return self.recorder.call(list, (value,), {})
+        return value
+
     def grow(self, value: Any, owner: Region) -> Any:
         """Let a list be one of the running graph from now on; in a script a dict or set too."""
         kind = GrownList if type(value) is list else Held
@@ -339,6 +376,24 @@ class Lists:
         """The list of the program that one stands for which a loop carries."""
         while id(value) in self.origins:
             value = self.origins[id(value)][1]
+        return value
+
+    def hold(self, item: Any) -> None:
+        """A list of the running graph gets an item: containers in it keep being one object under all their names.
+
+        They are objects of the running graph too, or do not change any more.
+        """
+        joins = self.recorder.joins and not (self.recorder.deriving or self.recorder.tensors)
+        kinds = _CHANGEABLE if self.recorder.untyped else (list,) if joins else ()
+        for container in containers_in(item):
+            if type(container) not in kinds or self.own(container) is None:
+                self.held[id(container)] = container, "which a list that changes in a loop or branch holds as well"
+
+    def standing(self, value: Any, what: str) -> Any:
+        """A value made anew of what a branch, a loop or an index gives: containers in it stand for others."""
+        for container in containers_in(value):
+            if self.get(container) is None:
+                self.held[id(container)] = container, f"which stands for {what}"
         return value
 
     def own(self, *values: Any) -> Any:
@@ -365,6 +420,8 @@ class Lists:
         known = self.get(target)
         if known is not None or id(target) in recorder.region.made or not recorder.branches:
             return known
+        if id(target) in self.held:
+            recorder.change_object(target, "in a loop or branch")
         owner = recorder.region.parent
         while owner is not None and id(target) not in owner.made:
             owner = owner.parent

@@ -120,7 +120,7 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
     open_ = isinstance(args[0], Collected) and not recorder.can_decide(args[0].length) if args else False
     if open_ and cls in (tuple, set, frozenset):
         return recorder.opaque(cls, args, kwargs)
-    if recorder.untyped and args and isinstance(args[0], Items) and args[0].traced:
+    if args and isinstance(args[0], Items) and args[0].untyped:
         from weft.capture._collect import collect
 
         if not isinstance(args[0], GrownList):
@@ -163,6 +163,8 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
     if isinstance(owner, str):
         if name == "format":
             return recorder.wrap(recorder.create(str.format, (owner, *args), kwargs, str), str)
+        if name == "join":
+            args = tuple(map(recorder.lists.taken, args))
         if is_opaque(args) or is_opaque(kwargs):
             return recorder.opaque(call_text, (owner, name, *args), kwargs)
     if isinstance(owner, (list, tuple, deque)) and name in ("index", "count"):

@@ -285,7 +285,7 @@ class Loop:
         assert self.head is not None
         assert self.body is not None
         if self.body.failed is not None:
-            return []
+            return self.carry.unchanged()
         with self.recorder.within(self.body):
             slots = self.carry.finish(values, self.head, self.body)
         self._forget()
@@ -321,7 +321,7 @@ class Loop:
         inits += [recorder.region.read(buffer) for buffer in written]
         operands = {key: node for key, node in head.operands().items() if key not in body.written}
         order = [*leading, *carried, *operands.values()]
-        _arrange(recorder.sizes, body, order, tuple(outputs) if body.failed is None else body.failed)
+        _arrange(recorder.sizes, body, order, tuple(outputs))
         if test is not None:
             _arrange(recorder.sizes, test[0], order, test[1])
         metas = [placeholder.meta.get("type") for placeholder, _, _ in own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._convert_site import Site
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 
 _FIRST_TURNS = 3  # so many are written out before a loop: a number may go from int to float to NumPy's
+
+
+def begun(iterable: Any) -> Iterator[Any]:
+    """The iterator that a loop in Python goes over."""
+    return iter(iterable)
 
 
 class ForLoop(Loop):
@@ -47,7 +53,7 @@ class ForLoop(Loop):
         elif items is not None and recorder.branches and not isinstance(items, ListItems):
             self.capturing = len(items) * recorder.unrolling > (0 if recorder.untyped else UNROLLED)
         if not self.capturing:
-            self.iterator = iter(iterable if items is None else items)
+            self.iterator = begun(iterable if items is None else items)
 
     def _copies(self) -> int:
         return 2 if self.items is None or self.items.traced or self.first_turn else max(1, len(self.items))

@@ -69,6 +69,7 @@ class Opaque(Traced):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         state = self.recorder.state
+        self.recorder.lists.hold(value)
         (kept,) = state.handed((value,)) if state.used else (value,)
         self.recorder.create(operator.setitem, (self, key, kept), {}, None)
 

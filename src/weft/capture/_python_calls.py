@@ -66,7 +66,8 @@ class PythonCalls:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of Python's; plain where nothing traced is given."""
-        args = self.recorder.lists.of(self.recorder.lists.whole(args) if function in _TAKING_ALL else args)
+        lists = self.recorder.lists
+        args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None
         if function in _APPLYING and isinstance(args[0], (FunctionType, MethodType)) and not any(map(is_known, args)):
             of_program = args[0]  # it runs as the program's own, whoever calls it
@@ -470,7 +471,7 @@ def _divmod(calls: PythonCalls, a: Any, b: Any) -> Any:
 @python(map)
 def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
     parts = _parts(calls, iterables)
-    if calls.recorder.untyped and parts is not None and any(part.traced for part in parts):
+    if parts is not None and any(part.untyped for part in parts):
         from weft.capture._collect import collect
 
         return collect(

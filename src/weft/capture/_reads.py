@@ -217,7 +217,7 @@ class OuterReads:
         """Note the containers in a value as made where the program is now, but those from outside or made before."""
         kind = type(value)
         if kind in (list, dict, set):
-            if id(value) in self.outside or self._made(value):
+            if id(value) in self.outside or id(value) in self.recorder.lists.held or self._made(value):
                 return
             self.recorder.made(value)
         elif kind is not tuple:

@@ -493,8 +493,9 @@ class Recorder(Running, Memory, Refusals):
         """A call of a method in the present region."""
         if self.libraries.callbacks.kept:
             self.libraries.callbacks.check(owner)
-        if self.state.used and isinstance(owner, Opaque) and name in KEEPING:
-            args = self.state.handed(args)
+        if isinstance(owner, Opaque) and name in KEEPING:
+            self.lists.hold(args)
+            args = self.state.handed(args) if self.state.used else args
         node_args = tuple([self.arg(a) for a in (owner, *args)])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
         self.raising += 1

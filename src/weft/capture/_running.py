@@ -366,6 +366,12 @@ class Running(SizeNodes):
 
     def change_object(self: Any, target: Any, what: str) -> None:
         """Allow a change of an object made on this path, refuse any other."""
+        if id(target) in self.lists.held:
+            why = self.lists.held[id(target)][1]
+            self.refuse(
+                f"a {type(target).__name__}, {why}, is changed ({what}): both would have to change",
+                help="change a copy of it, or write into an array",
+            )
         self.python_effects += 1
         self.changed.append(id(target))
         if id(target) in self.region.made:
@@ -401,7 +407,7 @@ class Running(SizeNodes):
     def change_place(self: Any, target: Any, key: Any, label: str) -> None:
         """Allow a change of an attribute or an item of an object that the program made."""
         home = self._home(target)
-        if home is None or home is self.region:
+        if home is None or home is self.region or id(target) in self.lists.held:
             self.change_object(target, f"{label} = …")
             return
         self.python_effects += 1

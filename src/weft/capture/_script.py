@@ -32,6 +32,7 @@ from weft._recursion import deep_recursion
 from weft.autograd import Tensor
 from weft.capture._arguments import passes_on
 from weft.capture._branch import PathEnded
+from weft.capture._budget import Allowance, OverBudget
 from weft.capture._captured import bound_keywords, original_function
 from weft.capture._loaded_inside import refuse_edited
 from weft.capture._numpy_special import traced_in
@@ -44,6 +45,8 @@ from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
 
+_BUDGET = 3.0  # a script is captured once, and cannot run as plain Python instead
+_WAYS_OUT = "write a recursion as a loop, mark a function with weft.wrap so that it stays a call, or use weft.compile"
 _VARIADIC: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
 
@@ -101,12 +104,16 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     if getattr(plain, "_edits", False):
         refuse_edited(plain)
     recorder = ScriptRecorder()
+    recorder.allowance = Allowance(_BUDGET)
     code = getattr(plain, "__code__", None)
     recorder.start = None if code is None else (code, 0, None)
     if isinstance(function, Module):
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
-    with deep_recursion(), paused_collector():
-        _run(recorder, plain, held, bound_keywords(function))
+    try:
+        with deep_recursion(), paused_collector():
+            _run(recorder, plain, held, bound_keywords(function))
+    except OverBudget:
+        raise CaptureError(f"script: {recorder.allowance.told()}", help=_WAYS_OUT) from None
     graph = recorder.root.graph
     graph.eliminate_dead_code()
     made = as_module(function, graph)

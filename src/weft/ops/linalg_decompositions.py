@@ -96,6 +96,12 @@ def refuse_nonzero(x: Any, /, reason: str) -> Any:
     return np.zeros((), np.asarray(x).dtype)
 
 
+def _in_triangle(g: Any, upper: bool) -> Any:
+    """The gradient of a matrix of which one triangle is read, from a Hermitian one that takes both to move together."""
+    both = g + adjoint(g)
+    return ops.where(_eye(g), ops.real(g), ops.triu(both, k=1) if upper else ops.tril(both, k=-1))
+
+
 def _cholesky_rule(g: Any, y: Any, x: Any, upper: bool) -> Any:
     if upper:
         g, y = adjoint(g), adjoint(y)
@@ -103,7 +109,7 @@ def _cholesky_rule(g: Any, y: Any, x: Any, upper: bool) -> Any:
     inner = matmul(yh, g)
     half = ops.where(_eye(x), 0.5 * ops.real(inner), ops.tril(inner, k=-1))
     once = solve(yh, half + adjoint(half))
-    return 0.5 * adjoint(solve(yh, adjoint(once)))
+    return _in_triangle(0.5 * adjoint(solve(yh, adjoint(once))), upper)
 
 
 @op(
@@ -133,7 +139,7 @@ def _eigh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
     vh = adjoint(v)
     inner = _over_gaps(matmul(vh, gv), _row(w) - _column(w))
     inner = 0.5 * (inner + adjoint(inner))
-    return matmul(matmul(v, ops.where(_eye(x), _row(gw), inner)), vh)
+    return _in_triangle(matmul(matmul(v, ops.where(_eye(x), _row(gw), inner)), vh), UPLO == "U")
 
 
 @op(arrays=("x",), infer=_eigh_spec, vjp=_eigh_rule, numpy=(np.linalg.eigh,))
@@ -149,7 +155,7 @@ def _eigvalsh_spec(x: Any, UPLO: str) -> Spec:
 
 def _eigvalsh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
     v = eigh(x, UPLO)[1]
-    return _sandwich(v, g, adjoint(v))
+    return _in_triangle(_sandwich(v, g, adjoint(v)), UPLO == "U")
 
 
 @op(arrays=("x",), infer=_eigvalsh_spec, vjp=_eigvalsh_rule, numpy=(np.linalg.eigvalsh,))

@@ -1,0 +1,145 @@
+"""What Python itself refuses on a path is raised where that path is taken, and nowhere else.
+
+PYTEST_DONT_REWRITE: the asserts of the programs here are theirs.
+"""
+
+# ruff: noqa: B015, B018, C416, PLE1307, PT015, UP031  # statements that raise are what is tested
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import weft
+from programs._compare import assert_same, call
+
+
+class Empty:
+    pass
+
+
+EMPTY, PAIR, TABLE = Empty(), [1.0, 2.0], {"a": 1.0}
+
+
+def an_assertion_that_is_false(x):
+    if x > 0:
+        assert False, "too large"  # noqa: B011
+    return x * 2
+
+
+def an_assertion_without_a_text(x):
+    while x > 0:
+        assert not PAIR
+        x = x - 1
+    return x * 2
+
+
+def an_index(x):
+    if x > 0:
+        return PAIR[7]
+    return x * 2
+
+
+def a_key(x):
+    return TABLE["b"] if x > 0 else x * 2
+
+
+def an_attribute(x):
+    if x > 0:
+        return EMPTY.speed
+    return x * 2
+
+
+def an_attribute_of_none(x):
+    if x > 0:
+        return TABLE.get("b").speed
+    return x * 2
+
+
+def an_iterator_at_its_end(x):
+    if x > 0:
+        return next(iter(PAIR[2:]))
+    return x * 2
+
+
+def a_number_that_is_none(x):
+    if x > 0:
+        return int("x")
+    return x * 2
+
+
+def a_builtin(x):
+    return max(PAIR[2:]) if x > 0 else x * 2
+
+
+def a_method(x):
+    return PAIR.index(3) if x > 0 else x * 2
+
+
+def a_constructor(x):
+    return Empty(1) if x > 0 else x * 2
+
+
+def a_format(x):
+    if x > 0:
+        "%d" % "a"
+    return x * 2
+
+
+def a_loop_over_a_number(x):
+    if x > 0:
+        for _ in len(PAIR):
+            x = x + 1
+    return x * 2
+
+
+def a_comprehension_over_a_number(x):
+    if x > 0:
+        return [v for v in len(PAIR)]
+    return x * 2
+
+
+def membership_in_a_number(x):
+    if x > 0:
+        1 in len(PAIR)
+    return x * 2
+
+
+PROGRAMS: list[Callable[..., Any]] = [
+    an_assertion_that_is_false,
+    an_assertion_without_a_text,
+    an_index,
+    a_key,
+    an_attribute,
+    an_attribute_of_none,
+    an_iterator_at_its_end,
+    a_number_that_is_none,
+    a_builtin,
+    a_method,
+    a_constructor,
+    a_format,
+    a_loop_over_a_number,
+    a_comprehension_over_a_number,
+    membership_in_a_number,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("how", [weft.compile, weft.script])
+def test_only_the_path_that_is_taken_raises(how: Any, program: Callable[..., Any]) -> None:
+    captured = how(program)
+    for x in (-1.0, 2.0):
+        assert_same(call(captured, (x,)), call(program, (x,)))
+    if how is weft.compile:
+        assert not captured._ran_plainly
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_other_path_is_differentiated(program: Callable[..., Any]) -> None:
+    assert weft.grad(program)(-1.0) == 2.0
+    expected = call(program, (2.0,)).exception
+    with pytest.raises(type(expected)) as found:
+        weft.grad(program)(2.0)
+    assert str(found.value) == str(expected)
