@@ -33,6 +33,12 @@ def forgets(x: Any) -> Any:
     print(total, end="")
 
 
+def writes(x: Any) -> Any:
+    result = np.zeros((2, 3))
+    result[0] = x[1]
+    return result.sum()
+
+
 def yields(x: Any) -> Any:
     for value in x:
         yield value * 2
@@ -98,6 +104,16 @@ SAID: dict[str, tuple[Callable[[], Any], type, str]] = {
         lambda: weft.tensor(X) @ weft.tensor(X),
         ShapeError,
         r"\(3, 4\) @ \(3, 4\), 4 != 3\n  at .*test_first_hour.py:\d+: ",
+    ),
+    "a write that does not fit": (
+        lambda: weft.grad(writes)(X),
+        ShapeError,
+        r"of shape \(4,\) does not fit the part of shape \(3,\)\n  at .*, in writes\n    result\[0\] = x\[1\]\n",
+    ),
+    "an index out of range": (
+        lambda: weft.grad(lambda x: x[10, 0])(X),
+        IndexError,
+        "getitem: index 10 is out of range",
     ),
     "a layer for other features": (
         lambda: nn.Sequential(nn.Linear(4, 2), nn.Linear(3, 1))(X32),

@@ -19,7 +19,7 @@ from weft.capture._sizes import abstract_key
 from weft.capture._tensor_writes import check_leaf
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step, is_basic, step_for_key
-from weft.errors import ShapeError
+from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.graph import Graph, Node
 from weft.graph._control import cond
 from weft.graph._handed import still_apart, written
@@ -167,8 +167,12 @@ class Memory:
         if isinstance(value, (list, tuple)):
             value = self.numpy.function(np.asarray, (value,), {})
         if not is_opaque((key, value)):
-            with unknown_sizes(self.sizes):
-                index_update.infer(array.spec, abstract_key(self, key), self.abstract(value))
+            rules = [array.spec, abstract_key(self, key), self.abstract(value)]
+            try:
+                with unknown_sizes(self.sizes):
+                    index_update.infer(*rules)
+            except (ShapeError, DtypeError, IndexingError) as error:
+                raise self.in_numbers(error, index_update, rules) from None
         node = self.create(index_update, (array, key, value), {}, Spec(array.spec.shape, array.spec.dtype))
         if isinstance(value, Array) and value.buffer is array.buffer:
             node.meta["overlaps"] = True

@@ -194,7 +194,7 @@ def _add_at(name: str, result: Any, key: Any, value: Any) -> None:
 
 def _place_shape(value: Any, key: Any, shape: Any) -> Spec:
     shape = dims("place_at", shape)
-    _fitted("place_at", shape, key, shape_of(value))
+    _fitted("getitem", shape, key, shape_of(value))  # whose derivative it is, in programs
     return Spec(shape, dtype_of(value))
 
 
