@@ -18,7 +18,7 @@ import numpy as np
 from weft.capture._opaque import Opaque
 from weft.capture._strides import Ask, Layout, Unknown, lying
 from weft.capture._values import Array, Scalar
-from weft.ops._dim import Dim
+from weft.ops._dim import Dim, same_shape
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -38,6 +38,10 @@ class Like(NamedTuple):
 
     array: Array
     order: str
+
+
+class Alike(list[Any]):
+    """Arrays of which a result keeps the order of axes that they have in common."""
 
 
 class Met:
@@ -183,8 +187,22 @@ class _Question(Ask):
             known.asked, self.known[buffer] = True, ordered
             self._expect_order(known.arrays)
         elif isinstance(known, list) and len(shape) > 1:
-            self._expect_order([array for array in known if len(array.spec.shape) > 1])
+            given = [array for array in known if len(array.spec.shape) > 1]
+            try:
+                self._expect_order(given)
+            except Unknown:
+                if type(known) is Alike:
+                    return self._alike(given, shape, itemsize)
+                raise
         return ordered
+
+    def _alike(self, arrays: list[Array], shape: tuple[Any, ...], itemsize: int) -> Layout:
+        """How a result lies that keeps the order of arrays of its own shape which all lie alike."""
+        first, *others = [self.of(array).copied("K", itemsize, self) for array in arrays]
+        whole = all(same_shape(array.spec.shape, shape) for array in arrays)
+        if not whole or any(not same_shape(first.strides, other.strides) for other in others):
+            raise Unknown
+        return first
 
     def _expect_order(self, arrays: list[Array]) -> None:
         prover = _Question(self.recorder, False, self.guards, self.known)

@@ -142,11 +142,13 @@ class NumpyCalls:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
         recorder = self.recorder
         args = tuple(a.listed() if isinstance(a, (Collected, GrownList)) else a for a in args)
-        if kwargs.get("order", "C") not in ("C", None) and function not in _IN_ORDER:
+        if kwargs.get("order") is not None and function not in _IN_ORDER:
+            from weft.capture._numpy_special import laid_out
+
             made = self.with_op(function, args, {key: value for key, value in kwargs.items() if key != "order"})
-            if isinstance(made, Array):
-                made.buffer.layout = False
-            return made
+            return (
+                made if function is np.einsum else laid_out(recorder, made, kwargs["order"])
+            )  # it gives a view all the same
         if not _LATER.isdisjoint(kwargs):
             kept = "order" if function in _IN_ORDER else ""
             kwargs = {key: value for key, value in kwargs.items() if key == kept or key not in _LATER}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.capture._layouts import lies_in_order
+from weft.capture._layouts import is_contiguous, lies_in_order
 from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._numpy_special import _as_array, copied, count_of, in_order
@@ -67,14 +67,17 @@ def _reshape(recorder: Recorder, a: Any, *shape: Any, order: str = "C", copy: An
     return _reshape_function(recorder, a, tuple(wanted), order, copy=copy)
 
 
-def _of_order(recorder: Recorder, a: Any, order: str) -> Array:
-    """A value as an array; refused where what an order means depends on how it lies in memory."""
+def _of_order(recorder: Recorder, a: Any, order: str) -> tuple[Array, str]:
+    """A value as an array, and "C" or "F" for an order; refused where that depends on how it lies in memory."""
     array: Array = a if isinstance(a, Array) else _as_array(recorder, a, None, copy=False)
-    if order in ("A", "K") and not lies_in_order(recorder, array):
+    if order not in ("A", "K") or lies_in_order(recorder, array):
+        return array, "F" if order == "F" else "C"
+    by_columns = is_contiguous(recorder, array, "F")
+    if by_columns is None or (order == "K" and not by_columns):
         recorder.refuse(
             f"order={order!r} of an array whose elements do not lie in order", help="say which order: 'C' or 'F'"
         )
-    return array
+    return array, "F" if by_columns else "C"
 
 
 @special(np.reshape)
@@ -83,7 +86,7 @@ def _reshape_function(
 ) -> Any:
     shape = newshape if shape is None else shape
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    a = _of_order(recorder, a, order)
+    a, order = _of_order(recorder, a, order)
     if order == "F":
         turned = call_named(recorder, "permute_dims", a)
         whole = call_named(recorder, "reshape", turned, tuple(reversed(shape)), copy=copy)
@@ -98,7 +101,7 @@ def _ravel(recorder: Recorder, a: Any, order: str = "C") -> Any:
 
 @special(np.ravel)
 def _ravel_function(recorder: Recorder, a: Any, order: str = "C") -> Any:
-    a = _of_order(recorder, a, order)
+    a, order = _of_order(recorder, a, order)
     return call_named(recorder, "ravel", call_named(recorder, "permute_dims", a) if order == "F" else a)
 
 

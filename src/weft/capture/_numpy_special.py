@@ -97,6 +97,17 @@ def copied(recorder: Recorder, value: Any, dtype: Any = None, order: Any = "K") 
     return recorder.wrap(node, spec, array=True, tensor=tensor, layout=layout)
 
 
+def laid_out(recorder: Recorder, made: Any, order: str) -> Any:
+    """A result that nothing else has yet, in the order that `order=` asks for."""
+    np.empty(0).copy(order)  # type: ignore[arg-type]  # raises what NumPy raises
+    if not isinstance(made, Array) or len(made.spec.shape) < 2 or order in ("K", "k"):
+        return made
+    if order in ("A", "a"):
+        made.buffer.layout = False
+        return made
+    return made if is_contiguous(recorder, made, order.upper()) else copied(recorder, made, order=order.upper())
+
+
 def in_order(recorder: Recorder, array: Any, order: str) -> Any:
     """The array itself where its elements lie as asked for, a copy where they do not."""
     if order in ("K", "A") or not isinstance(array, Array):

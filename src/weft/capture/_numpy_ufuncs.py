@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.capture._numpy_calls import call_named
 from weft.capture._numpy_out import into, write_filled
-from weft.capture._numpy_special import _as_array, copied
+from weft.capture._numpy_special import _as_array, copied, laid_out
 from weft.capture._values import Array, Scalar
 from weft.ops._numpy import binds, op_call
 from weft.ops._ufunc_methods import method_arguments, ufunc_method
@@ -38,7 +38,9 @@ def call(recorder: Recorder, ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[s
         return _chosen(recorder, ufunc, inputs, given, where, targets)
     result = _computed(recorder, ufunc, inputs, given, targets)
     if all(target is None for target in targets):
-        return result
+        order = kwargs.get("order") or "K"
+        parts = [laid_out(recorder, part, order) for part in (result if ufunc.nout > 1 else (result,))]
+        return tuple(parts) if ufunc.nout > 1 else parts[0]
     casting = given.get("casting", "same_kind")
     write = recorder.numpy.write_whole
     if ufunc.nout == 1:

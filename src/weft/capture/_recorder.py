@@ -23,7 +23,7 @@ from weft.capture._chosen import Joined
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
-from weft.capture._layouts import layout_of
+from weft.capture._layouts import Alike, layout_of
 from weft.capture._libraries import Libraries
 from weft.capture._lists import GrownList, Lists
 from weft.capture._lookups import settle_keys
@@ -81,6 +81,8 @@ _NO_NUMBERS = _REPEATED | {dict, OrderedDict, defaultdict, Counter, set, frozens
 _IN_ANY_ORDER = frozenset(
     "argwhere einsum geomspace histogram2d linspace_along logspace nanpercentile nanquantile unique".split()
 )
+# Functions whose results keep the order of what they are given, as those of ufuncs do.
+_KEEPING_ORDER = frozenset({"where", "empty_like", "full_like", "ones_like", "zeros_like"})
 
 
 class Recorder(Running, Memory, Refusals):
@@ -346,7 +348,8 @@ class Recorder(Running, Memory, Refusals):
             node.meta["called"] = called
         # NumPy keeps the order of what it was given, where it can. Whether that matters turns out later, if at all.
         given: Any = [a for a in arrays_in(arguments) if len(a.spec.shape) > 1]
-        layout = False if op.name in _IN_ANY_ORDER else given or "C"
+        alike = isinstance(op.eval, np.ufunc) or op.name in _KEEPING_ORDER
+        layout = False if op.name in _IN_ANY_ORDER else (Alike(given) if alike else given) or "C"
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
 
     def inferred(self, op: Op, rules: Any) -> Any:
