@@ -6,6 +6,12 @@ import pytest
 from surface import check_captured, texts
 
 EXPRESSIONS = r"""
+np.poly1d(x)(r) ;; np.poly1d(x).deriv()(r) ;; (np.poly1d(x) * np.poly1d(y)).coeffs ;; np.poly1d([r, 1, k]).roots
+np.polynomial.Polynomial(x)(y) ;; np.polynomial.Chebyshev(l).integ()(x) ;; np.poly1d(x).order + k
+np.vectorize(lambda v: v * 2, otypes=[float])(i) ;; np.vectorize(lambda v, w: v + w, otypes="f")(x, y)
+np.vectorize(lambda v: v + 0.7, otypes=[int])(x) ;; np.vectorize(lambda v: v > 2, otypes=[bool])(X)
+np.vectorize(lambda v: v, otypes=[float])(e) ;; np.nansum(nan, where=b) ;; np.nanmean(nan, where=b)
+np.nanmax(nan, initial=r, where=b) ;; np.nanvar(nan, ddof=1, where=b) ;; np.nanstd(nan, mean=r)
 np.sum(x) ;; np.sum(l) ;; np.sum(X, axis=0) ;; np.sum([x, y], axis=0) ;; np.sum(X, 1, keepdims=True)
 np.sum(u, dtype=np.uint8) ;; np.sum(b) ;; np.sum([k, k, r]) ;; np.prod(x) ;; np.prod(l) ;; np.prod([k, k])
 np.mean(x) ;; np.mean(l) ;; np.mean([k, r]) ;; np.mean(X, axis=(0, 1)) ;; np.mean(b) ;; np.average(x)

@@ -25,6 +25,8 @@ np.add(x, y, x, where=b) ;; np.add(x, y, out=x, where=b) ;; np.multiply(x, 2, ou
 np.sqrt(x, out=y, where=x > 0) ;; np.divide(x, y, out=np.zeros_like(x), where=y > 0) ;; np.true_divide(i, 2, out=x)
 np.add(x, y, out=i, casting="unsafe") ;; np.add(x, y, out=f) ;; np.add(x, 1, out=X[:, 0])
 np.add(x[:, None], X, out=X) ;; np.add(X, 1, X[::-1]) ;; np.modf(x, y, p) ;; np.modf(x, out=(y, p))
+np.modf(x, y, p, where=b) ;; np.divmod(x, 2, out=(y, p), where=x > 0)
+np.modf(x, out=(x, p), where=b) ;; np.divmod(i, 3, out=(i, j), where=i > 1)
 np.modf(x, out=(y, None)) ;; np.divmod(i, 3, out=(i, j)) ;; np.frexp(x, y) ;; np.sum(X, axis=1, out=x)
 np.sum(X, 1, None, x) ;; np.cumsum(x, out=y) ;; np.cumsum(x, 0, None, y) ;; np.mean(X, axis=1, out=x)
 np.max(X, axis=1, out=x) ;; np.argmax(X, axis=1, out=j) ;; np.clip(x, 0, 1, out=x) ;; np.clip(x, 0, 1, x)

@@ -30,33 +30,42 @@ def _is_program(function: Any) -> bool:
 
 def vectorized(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of an `np.vectorize`."""
-    if kwargs or function.otypes is not None or function.excluded or function.signature or function.cache:
+    dtype = None if function.otypes is None else _only_dtype(recorder, function.otypes)
+    if kwargs or function.excluded or function.signature or function.cache:
         recorder.refuse(
-            "np.vectorize with otypes, excluded, signature, cache or keyword arguments",
+            "np.vectorize with excluded, signature, cache or keyword arguments",
             help="write the loop, or an expression over whole arrays",
         )
     arrays = [_as_array(recorder, a, None, copy=False) for a in args]
     if len(arrays) == 1:
-        return _captured(recorder, _each, function.pyfunc, arrays[0])
+        return _captured(recorder, _each, function.pyfunc, arrays[0], dtype)
     if len(arrays) == 2:
-        return _captured(recorder, _each_pair, function.pyfunc, *arrays)
+        return _captured(recorder, _each_pair, function.pyfunc, *arrays, dtype)
     return recorder.refuse("np.vectorize of three or more arrays", help="write the loop")
 
 
-def _each(function: Any, x: Any) -> Any:
-    if x.size == 0:
-        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-    first = function(x.reshape(-1)[0])  # which decides on the dtype, as NumPy has it
-    return np.array([function(v.item()) for v in x.reshape(-1)]).reshape(x.shape).astype(np.asarray(first).dtype)
+def _only_dtype(recorder: Recorder, types: Any) -> Any:
+    if len(types) != 1 or np.dtype(types[0]).kind not in "biufc":
+        recorder.refuse("np.vectorize with several results, or with others than numbers", help="write the loop")
+    return np.dtype(types[0])
 
 
-def _each_pair(function: Any, x: Any, y: Any) -> Any:
+def _each(function: Any, x: Any, dtype: Any) -> Any:
+    if dtype is None:
+        if x.size == 0:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        dtype = np.asarray(function(x.reshape(-1)[0])).dtype  # the first one decides, as NumPy has it
+    return np.array([function(v.item()) for v in x.reshape(-1)]).reshape(x.shape).astype(dtype)
+
+
+def _each_pair(function: Any, x: Any, y: Any, dtype: Any) -> Any:
     x, y = np.broadcast_arrays(x, y)
-    if x.size == 0:
-        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
-    first = function(x.reshape(-1)[0], y.reshape(-1)[0])
+    if dtype is None:
+        if x.size == 0:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        dtype = np.asarray(function(x.reshape(-1)[0], y.reshape(-1)[0])).dtype
     made = np.array([function(v.item(), w.item()) for v, w in zip(x.ravel(), y.ravel(), strict=True)])
-    return made.reshape(x.shape).astype(np.asarray(first).dtype)
+    return made.reshape(x.shape).astype(dtype)
 
 
 @special(np.apply_along_axis)

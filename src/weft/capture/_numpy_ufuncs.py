@@ -120,18 +120,23 @@ def _chosen(
             f"np.{ufunc.__name__}(…, where=…) without out=: elements not chosen are whatever was in memory",
             help="give out=, or use np.where",
         )
-    if ufunc.nout > 1:
-        recorder.refuse(
-            f"np.{ufunc.__name__}(…, where=…) with {ufunc.nout} results", help="use np.where on each of them"
-        )
-    (target,) = targets
     harmless = 0 if ufunc is np.arctanh else 1
     calm = tuple(_harmless(recorder, where, a, harmless) for a in inputs)
     result = _computed(recorder, ufunc, calm, given, targets)
-    if result.spec.dtype != target.spec.dtype:  # what is not chosen is cast to and fro, and may warn
-        recorder.numpy.cast_into(target, result, given.get("casting", "same_kind"))
-        return write_filled(recorder, target, ufunc, inputs, {**given, "where": where})
-    return recorder.numpy.write_whole(target, call_named(recorder, "where", where, result, target))
+    results = result if ufunc.nout > 1 else (result,)
+    casting = given.get("casting", "same_kind")
+    if any(part.spec.dtype != target.spec.dtype for part, target in zip(results, targets, strict=True)):
+        for part, target in zip(results, targets, strict=True):
+            recorder.numpy.cast_into(target, part, casting)
+        if ufunc.nout == 1:  # what is not chosen is cast to and fro, and may warn
+            return write_filled(recorder, targets[0], ufunc, inputs, {**given, "where": where})
+        recorder.refuse(
+            f"np.{ufunc.__name__}(…, where=…) into arrays of other dtypes than its results",
+            help="use np.where on each of them",
+        )
+    chosen = [call_named(recorder, "where", where, *pair) for pair in zip(results, targets, strict=True)]
+    made = [recorder.numpy.write_whole(*pair) for pair in zip(targets, chosen, strict=True)]
+    return tuple(made) if ufunc.nout > 1 else made[0]
 
 
 def _harmless(recorder: Recorder, where: Any, value: Any, harmless: int) -> Any:

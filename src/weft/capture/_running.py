@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.polynomial._polybase import ABCPolyBase
 
 from weft import _where, pytree
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
@@ -293,6 +294,8 @@ class Running(SizeNodes):
             from weft.ops import Spec
 
             return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
+        if cls is np.poly1d or issubclass(cls, ABCPolyBase):
+            return self.opaque(cls, args, kwargs)
         return self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
 
     def run_other(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ from types import ModuleType as _ModuleType
 from weft._listing import listing as _listing
 from weft.ops import (
     _masked,
+    _masked_nans,
     _numpy_forms,
     _ufunc_methods,
     choices,

@@ -179,9 +179,10 @@ def mean_where(
     return astype(found, np.float16) if dtype is None and dtype_of(a) == np.float16 else found
 
 
-def _spread(
+def _squares(
     a: Any, axis: Any, dtype: Any, ddof: float, keepdims: Any, where: Any, mean: Any, correction: float | None
-) -> Any:
+) -> tuple[Any, Any]:
+    """The sum of the squared distances from the mean, and what it is divided by."""
     _shape("var", a, axis, keepdims, where)
     if correction is not None and ddof != 0:
         raise ValueError("ddof and correction can't be provided simultaneously.")
@@ -190,7 +191,12 @@ def _spread(
     away = x - (_mean(x, axis, True, where) if mean is None else mean)
     square = _only(real(away * conj(away)) if dtype_of(x).kind == "c" else away * away, where, 0)
     freedom = astype(_count(a, axis, keepdims, where), dtype_of(square)) - ddof
-    return sum(square, axis, keepdims=keepdims) / maximum(freedom, 0)
+    return sum(square, axis, keepdims=keepdims), freedom
+
+
+def _spread(a: Any, *how: Any) -> Any:
+    total, freedom = _squares(a, *how)
+    return total / maximum(freedom, 0)
 
 
 def _spread_eval(function: Callable[..., Any]) -> Callable[..., Any]:

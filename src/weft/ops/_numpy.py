@@ -100,6 +100,13 @@ _OTHERWISE = {
     np.std: "std_where",
     np.all: "all_where",
     np.any: "any_where",
+    np.nansum: "nansum_where",
+    np.nanprod: "nanprod_where",
+    np.nanmax: "nanmax_where",
+    np.nanmin: "nanmin_where",
+    np.nanmean: "nanmean_where",
+    np.nanvar: "nanvar_where",
+    np.nanstd: "nanstd_where",
 }
 
 
