@@ -59,6 +59,13 @@ is tried on programs in which no traced value decides the path; `script` on thos
 arguments.
 """
 
+NOTES = {
+    "weft.trace changes nothing outside": """
+`weft.compile` captures the programs of this section: after a call, what lies outside is what the plain call leaves.
+`weft.trace`, `weft.script` and derivatives refuse to change what the program did not make.
+""",
+}
+
 TESTED = """
 ## How this is tested
 
@@ -126,7 +133,7 @@ def _refusals() -> Iterator[str]:
     refused = [places[place] for place in sorted(places)]
     groups = dict.fromkeys(program.group for program in refused)
     for group in sorted(groups, key=lambda group: group.startswith("weft.")):  # what one front end alone refuses, last
-        yield f"\n### {group}\n"
+        yield f"\n### {group}\n{NOTES.get(group, '')}"
         for program in refused:
             if program.group == group:
                 yield _refusal(program)

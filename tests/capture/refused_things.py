@@ -28,7 +28,7 @@ INCREASED = eval("lambda x: x + 1")
 
 
 @refused(
-    "What lies outside the program",
+    "weft.trace changes nothing outside",
     "a global that is assigned",
     "an assignment to the global LAST: it would happen once, when the program is captured",
     at="LAST",
@@ -42,7 +42,7 @@ def keeps_what_it_got(x):
 
 
 @refused(
-    "What lies outside the program",
+    "weft.trace changes nothing outside",
     "a dict of the module that is changed",
     "['last'] = … changes a dict that the program did not make itself: it would happen once, when the program is "
     "captured",
@@ -57,7 +57,7 @@ def remembers(x):
 
 
 @refused(
-    "What lies outside the program",
+    "weft.trace changes nothing outside",
     "an attribute of an object that was there before",
     ".total = … changes a Meter that the program did not make itself: it would happen once, when the program is "
     "captured",
@@ -71,7 +71,7 @@ def adds_up(x):
 
 
 @refused(
-    "What lies outside the program",
+    "weft.trace changes nothing outside",
     "a list given as an argument that grows",
     ".append() changes a list that the program did not make itself: it would happen once, when the program is captured",
     READINGS,
