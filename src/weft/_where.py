@@ -100,6 +100,13 @@ def is_library(file: str, own: str | None = None) -> bool:
     return package_of(file) not in (None, own)
 
 
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame is of the user's own code: of neither weft, nor an installed package, nor Python's library."""
+    root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    standard = root in sys.stdlib_module_names and root != "__main__"
+    return not (standard or is_internal(frame) or is_library(frame.f_code.co_filename))
+
+
 def _is_others(frame: FrameType, own: str | None) -> bool:
     return is_internal(frame) or is_library(frame.f_code.co_filename, own)
 

@@ -85,7 +85,7 @@ def row_written(x):
         (lambda x: [2**70, 1][int(x[0])], "a list of a number of type int, indexed by a traced value"),
         (written_after, "x was written after"),
         (written_through, "a write to"),
-        (row_written, "changes a list that the program did not make itself"),
+        (row_written, "a list, which stands for one of the items of a list, is changed"),
     ],
 )
 def test_what_is_refused(program: Callable[[Any], Any], message: str) -> None:

@@ -1,5 +1,7 @@
 """Lists, dicts and sets inside of others, reached by another name, in a branch or a loop that changes them."""
 
+# ruff: noqa: PERF401  # programs as people write them
+
 from __future__ import annotations
 
 from collections import Counter, defaultdict
@@ -7,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from alike import REFUSED, SAME, fates
 
 import weft
 from programs._compare import assert_same, call
@@ -350,3 +353,163 @@ def test_an_order_of_keys_that_a_branch_decides(program):
     for way in (lambda: weft.compile(program)(POINTS[0]), lambda: weft.script(program)):
         with pytest.raises(CaptureError, match="the order of the keys of a dict is known only when the graph runs"):
             way()
+
+
+class Model:
+    """An object that keeps what it is given, as estimators do."""
+
+    def fit(self, x):
+        self.seen = []
+        for k in range(len(x)):
+            self.seen.append(x[k] * 2)
+        return self
+
+    def begin(self, x):
+        self.first = []
+        self.first.append(x[0])
+        self.table = {}
+        self.table["last"] = x[1]
+
+
+def test_a_list_made_for_an_attribute_of_an_object_may_change():
+    for name in ("fit", "begin"):
+        plain, captured = Model(), Model()
+        compiled = weft.compile(getattr(Model, name))
+        for x in (*POINTS, POINTS[0] * 3):
+            expected, got = getattr(plain, name)(x), compiled(captured, x)
+            assert (expected is plain) == (got is captured)
+            assert vars(captured) == vars(plain)
+        assert not compiled._ran_plainly
+
+
+def put_in_then_changed(x, n):
+    rows = []
+    for k in range(n):
+        row = []
+        rows.append(row)
+        row.append(x[k])
+    return rows
+
+
+def put_in_many_times(x, n):
+    rows, row = [], [0.0, 1.0]
+    for _ in range(n):
+        rows.append(row)
+    row[0] = x[0]
+    return rows
+
+
+def held_from_the_beginning(x, n):
+    row = [0.0]
+    rows = [row]
+    for k in range(n):
+        rows.append([x[k]])
+        row.append(x[k])
+    row.append(3.0)
+    return rows
+
+
+def taken_out_by_a_loop(x, n):
+    rows, seen = [], []
+    for k in range(n):
+        rows.append([x[k]])
+        seen.append({"k": x[k]})
+    for row in rows:
+        row.append(2.0)
+    for each in seen:
+        each["k"] = 5.0
+    return rows, seen
+
+
+def taken_out_by_a_name(x, n):
+    rows = []
+    for k in range(n):
+        rows.append([x[k], 0.0])
+    last, (first, second) = rows[-1], rows[:2]
+    last[1], first[1], second[1] = 4.0, 1.0, 2.0
+    return rows
+
+
+def popped_and_put_back(x, n):
+    rows = []
+    for k in range(n):
+        rows.append([x[k], 0.0])
+    row = rows.pop()
+    row[1] = 3.0
+    rows.append(row)
+    return rows
+
+
+def chosen_by_an_expression(x, n):
+    a, b = [1.0], [2.0]
+    c = a if x[0] > n else b
+    c[0] = 7.0
+    return a, b
+
+
+def chosen_by_a_branch(x, n):
+    a, b = {"k": 1.0}, {"k": x[0]}
+    c = a
+    if x[0] > n:
+        c = b
+    d = c
+    d["k"] = 7.0
+    return a, b
+
+
+def two_names_of_one(x, n):
+    if x[0] > n:
+        p = q = [x[1]]
+    else:
+        p = q = [2.0]
+    p[0] = 8.0
+    return p, q
+
+
+def one_of_the_items(x, n):
+    rows = [[x[0], 1.0], [x[1], 2.0]]
+    best = rows[0] if x[0] > x[1] else rows[1]
+    best[1] = 5.0
+    return rows
+
+
+def made_by_both_sides(x, n):
+    if x[0] > n:
+        pair = [x[0], 1.0]
+    else:
+        pair = [x[1], 2.0]
+    pair[1] += 1.0
+    return pair
+
+
+def made_and_put_in_by_both_sides(x, n):
+    rows = []
+    if x[0] > n:
+        pair = [x[0], 1.0]
+        rows.append(pair)
+    else:
+        pair = [x[1], 2.0]
+        rows.append(pair)
+    pair[1] += 1.0
+    return rows, pair
+
+
+@pytest.mark.parametrize(
+    ("program", "compiled"),
+    [
+        (made_and_put_in_by_both_sides, REFUSED),
+        (put_in_then_changed, SAME),
+        (put_in_many_times, SAME),
+        (held_from_the_beginning, SAME),
+        (taken_out_by_a_loop, SAME),
+        (taken_out_by_a_name, SAME),
+        (popped_and_put_back, SAME),
+        (made_by_both_sides, SAME),
+        (chosen_by_an_expression, SAME),
+        (chosen_by_a_branch, REFUSED),
+        (two_names_of_one, SAME),
+        (one_of_the_items, SAME),
+    ],
+)
+def test_a_container_that_a_list_or_a_branch_gives_is_the_programs_own(program, compiled):
+    assert fates(program, (np.arange(5.0), 3), (np.arange(4.0) + 1, 2), (np.array([9.0, 1.0, 2.0]), 2))[0] == compiled

@@ -97,7 +97,8 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
     ):
         return False
     # A variable without a value is the program's own affair, though a hook says so.
-    if not issubclass(kind, (WeftError, UnboundLocalError)) and _raised_by_weft(error):
+    programs = issubclass(kind, (WeftError, UnboundLocalError)) or error is recorder.programs_error
+    if not programs and _raised_by_weft(error):
         return False
     present, recorder.region = recorder.region, region
     try:

@@ -19,6 +19,7 @@ from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
 from weft.capture._budget import Allowance
 from weft.capture._convert import convert
+from weft.capture._draws import Drawn
 from weft.capture._lookups import settle_keys
 from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
@@ -82,10 +83,12 @@ def capture(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **how:
     """Run a function on traced values and keep the graph of what it does: see `_capture`."""
     known = how.get("known")
     calls = Whole() if known is None else known.calls
-    with deep_recursion(), paused_collector():
+    with deep_recursion(), paused_collector(), Drawn() as drawn:
         while True:
             try:
-                return _capture(function, args, kwargs, calls=calls, **how)
+                captured = _capture(function, args, kwargs, calls=calls, **how)
+                drawn.check(captured.recorder)
+                return captured
             except StaysWhole as call:
                 calls.add(call.function)
 

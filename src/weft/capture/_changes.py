@@ -29,7 +29,9 @@ from weft.autograd import Tensor
 from weft.capture._cells import has_places
 from weft.capture._convert import is_converted
 from weft.capture._generators import Generated
+from weft.capture._iterables import Collected
 from weft.capture._opaque import Opaque
+from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
 from weft.capture._refusals import WRAP
 from weft.capture._values import Scalar, Traced
@@ -237,6 +239,10 @@ def restore(value: Any, held: Any) -> None:
 
 def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`function(*args, **kwargs)` of code that is not captured."""
+    own = None if kwargs else run_own(recorder, function, args)
+    if own is not None:
+        return own[0]
+    args = with_begun(recorder, function, args)
     if _is_pure(function) or str(getattr(function, "__module__", None)).startswith("weft."):
         return function(*args, **kwargs)
     if takes_grown(recorder, args, kwargs) and _recordable(function):
@@ -267,6 +273,8 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
 
 def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool) -> NoReturn:
     """Raise what a call has raised: of a traced value it may have done so as that is not what it stands for."""
+    if not traced:
+        recorder.programs_error = error
     here = recorder.region is recorder.root and not recorder.untyped and not recorder.trying
     if here or not traced or isinstance(error, TraceError) or not isinstance(error, Exception):
         raise error
@@ -355,10 +363,17 @@ def _places(value: Any, before: Any, now: Any) -> list[tuple[Any, str]] | None:
 
 def _recorded(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that may change lists of the running graph: it happens when the graph runs, in its place."""
-    for value in (*args, *kwargs.values()):
+    values = (*args, *kwargs.values())
+    for value in values:
         grown = recorder.lists.get(value)
         if grown is not None:
             grown.anything()
+            recorder.lists.hold(values)  # it may hold the others from now on
+    if any(isinstance(value, Collected) for value in values):
+        recorder.refuse(
+            f"{_name(function)}() may change a list of which only running tells how many elements it has",
+            help="append them to an empty list in a loop",
+        )
     node = recorder.create(function, args, kwargs, None)
     node.meta["must_run"] = True
     return Opaque(recorder, node)

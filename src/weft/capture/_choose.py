@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
-from weft.capture._chosen import chosen
+from weft.capture._chosen import Joined, chosen
 from weft.capture._merge import describe
 from weft.capture._sharing import may_be, tie
 from weft.capture._values import Array, Scalar
@@ -39,11 +39,13 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
     columns = zip(*(leaves for leaves, _ in parts), strict=True)
     item = tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
     recorder.reads.from_outside(item)  # a list among the items is that list, not a new one to be changed
-    return item
+    return recorder.lists.standing(item, f"one of the items of a {name}")
 
 
 def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     kinds = {_kind(value) for value in values}
+    if len(kinds) > 1 and all(isinstance(value, (Array, np.ndarray)) for value in values):
+        return _unlike(recorder, name, values, key)
     if len(kinds) > 1 or None in kinds:
         _refuse(recorder, name, values)
     (kind,) = kinds
@@ -54,7 +56,7 @@ def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     except CaptureError:
         raise
     except Exception:  # arrays of different shapes
-        _refuse(recorder, name, values)
+        return _unlike(recorder, name, values, key)
     if not isinstance(stacked, Array) or stacked.spec.dtype.hasobject:  # integers that no dtype holds
         _refuse(recorder, name, values)
     made = recorder.getitem(stacked, key)
@@ -63,6 +65,16 @@ def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     if kind[0] == "array":
         _share(recorder, values, made)
     return made
+
+
+def _unlike(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
+    """One of arrays that differ in shape or dtype: nothing more is known of it, and it is only read."""
+    if recorder.deriving or not recorder.branches or not all(isinstance(v, (Array, np.ndarray)) for v in values):
+        _refuse(recorder, name, values)
+    arrays = [recorder.constant(v) if isinstance(v, np.ndarray) else v for v in values]
+    for array in arrays:
+        array.buffer.listed = "a list of arrays of several shapes or dtypes, indexed by a traced value"
+    return Joined(recorder, recorder.opaque(operator.getitem, (arrays, key), {})._node)
 
 
 def _kind(value: Any) -> Any:

@@ -67,7 +67,7 @@ def collect(
 
 
 class FirstOf:
-    """A generator expression that `next` is given: a loop which its first item ends."""
+    """A generator expression that `next`, `any` or `all` is given: a loop which an item ends."""
 
     def __init__(self, recorder: Recorder, iterable: Any, element: Any, condition: Any) -> None:
         self.recorder = recorder
@@ -83,6 +83,12 @@ class FirstOf:
             return next(self, *default)
         function = first_or_default if default else first_or_raise
         return recorder._deeper(recorder.bind(function), (items, element, condition, *default), {})
+
+    def truth(self, function: Any) -> Any:
+        """`any(self)` or `all(self)`."""
+        if not self.recorder.branches:
+            return function(self)
+        return self.recorder._deeper(self.recorder.bind(any_of if function is any else all_of), self.parts, {})
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -263,6 +269,22 @@ def first_or_raise(items: Any, element: Any, condition: Any) -> Any:
         if condition(item):
             return element(item)
     raise StopIteration
+
+
+def any_of(items: Any, element: Any, condition: Any) -> bool:
+    """Whether the element of an item that meets a condition is true."""
+    for item in items:  # noqa: SIM110  # this is what `any` means
+        if condition(item) and element(item):
+            return True
+    return False
+
+
+def all_of(items: Any, element: Any, condition: Any) -> bool:
+    """Whether those of all such items are."""
+    for item in items:  # noqa: SIM110  # and this is `all`
+        if condition(item) and not element(item):
+            return False
+    return True
 
 
 def always(value: Any) -> bool:

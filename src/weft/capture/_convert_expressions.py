@@ -153,7 +153,7 @@ class Expressions:
                     node.args[0] = hook(node, "evaluated", node.args[0])
                 return node
         called = self.expr(target)
-        first = isinstance(target, ast.Name) and target.id == "next" and [type(a) for a in node.args[:1]]
+        first = isinstance(target, ast.Name) and target.id in _STOPPING and [type(a) for a in node.args[:1]]
         args = [self.expr(each) for each in node.args]
         if first == [ast.GeneratorExp]:
             _of_first(args[0])
@@ -392,11 +392,12 @@ class Expressions:
         return whole
 
 
+_STOPPING = frozenset({"next", "any", "all"})  # which take items of a generator expression until one decides
 _KINDS = {ast.ListComp: "list", ast.GeneratorExp: "generator", ast.SetComp: "set", ast.DictComp: "dict"}
 
 
 def _of_first(generator: Any) -> None:
-    """Let a converted generator expression, of which `next` takes the first item alone, be told as one."""
+    """Let a converted generator expression, of which not all items may be taken, be told as one."""
     kind = generator.args[1] if isinstance(generator, ast.Call) and len(generator.args) > 1 else None
     if isinstance(kind, ast.Constant) and kind.value == "generator":
         kind.value = "first"

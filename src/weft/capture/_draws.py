@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import random
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +50,41 @@ def shuffled(generator: Any, array: Any, **kwargs: Any) -> Any:
     result = np.array(array)
     (np.random if generator is None else generator).shuffle(result, **kwargs)
     return result
+
+
+class Drawn:
+    """What NumPy's and Python's own random numbers are when a capture begins, which is to draw none of them."""
+
+    def __init__(self) -> None:
+        # Another thread may draw while this one captures: then nothing is compared.
+        self.before = _states() if threading.active_count() == 1 else None
+
+    def check(self, recorder: Recorder) -> None:
+        """Refuse a capture in which random numbers were drawn: the graph would not draw them."""
+        if self.before is None:
+            return
+        if _states() != self.before:
+            recorder.refuse(
+                "random numbers drawn by code that is not captured: they would be drawn once, when the program is "
+                "captured",
+                help="draw them in the function itself, or mark what draws them with weft.wrap",
+            )
+        self.before = None
+
+    def __enter__(self) -> Drawn:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # What code that is not captured has drawn is put back.
+        if self.before is not None and _states() != self.before:
+            (kind, keys, *rest), python = self.before
+            np.random.set_state((kind, np.frombuffer(keys, np.uint32), *rest))
+            random.setstate(python)
+
+
+def _states() -> tuple[Any, Any]:
+    kind, keys, *rest = np.random.get_state(legacy=True)
+    return (kind, np.asarray(keys).tobytes(), *rest), random.getstate()
 
 
 def draws(function: Any, owner: Any) -> bool:
@@ -96,9 +133,54 @@ def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: An
         return None
     if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
         return recorder.opaque(draw, (generator, name, *args), kwargs)
-    type_ = recorder.numpy.probe(getattr(example, name), args, kwargs)
+    method = getattr(example, name)
+    type_ = recorder.numpy.probe(_PROBES[name](method) if name in _PROBES else method, args, kwargs)
     type_ = _sized(recorder, type_, name, args, kwargs)
     return recorder.wrap(recorder.create(draw, (generator, name, *args), kwargs, type_), type_)
+
+
+def _choice(method: Any) -> Any:
+    # What is chosen depends on the weights, and the type of it does not.
+    return lambda a, size=None, replace=True, p=None, *rest, **kwargs: method(a, size, True, None, *rest, **kwargs)
+
+
+def _multinomial(method: Any) -> Any:
+    return lambda n, pvals, *rest, **kwargs: method(n, np.full(np.shape(pvals), 0.0), *rest, **kwargs)
+
+
+def _integers(method: Any) -> Any:
+    def of(low: Any, high: Any = None, *rest: Any, **kwargs: Any) -> Any:
+        if high is None:
+            return method(_like(low, 1), None, *rest, **kwargs)
+        return method(_like(low, 0), _like(high, 1), *rest, **kwargs)
+
+    return of
+
+
+def _triangular(method: Any) -> Any:
+    return lambda left, mode, right, *rest, **kwargs: method(
+        _like(left, 0), _like(mode, 0.5), _like(right, 1), *rest, **kwargs
+    )
+
+
+def _first(value: float) -> Any:
+    return lambda method: lambda a, *rest, **kwargs: method(_like(a, value), *rest, **kwargs)
+
+
+def _like(sample: Any, value: float) -> Any:
+    return np.full(np.shape(sample), value) if np.ndim(sample) else value
+
+
+_PROBES: dict[str, Any] = {
+    "choice": _choice,
+    "multinomial": _multinomial,
+    "randint": _integers,
+    "integers": _integers,
+    "triangular": _triangular,
+    "logseries": _first(0.5),
+    "zipf": _first(2.0),
+}
+"""Methods that take only some numbers → the method for samples, which are ones."""
 
 
 def _sized(recorder: Recorder, type_: Any, name: str, args: Any, kwargs: Any) -> Any:

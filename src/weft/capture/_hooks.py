@@ -30,6 +30,7 @@ from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
 from weft.capture._object_calls import delete_in_dict, own_dict, set_in_dict
 from weft.capture._opaque import Opaque
+from weft.capture._own_methods import begun, run_own
 from weft.capture._plain import COMPARISONS, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
@@ -75,7 +76,8 @@ class Hooks(PlainHooks):
 
     def for_(self, site: int, iterable: Any, values: tuple[Any, ...], cells: Any = None) -> Any:
         refuse_advance(self.recorder, iterable)
-        return ForLoop(self.recorder, self.sites[site], whole(self.recorder, iterable), values, cells)
+        iterable = begun(self.recorder, whole(self.recorder, iterable))
+        return ForLoop(self.recorder, self.sites[site], iterable, values, cells)
 
     def _no_yield(self, site: Site) -> None:
         if site.has_yield:
@@ -87,7 +89,10 @@ class Hooks(PlainHooks):
     def _tested(self, value: Any) -> Any:
         """What a test of a value goes by: of a list of the running graph, whether it has elements."""
         grown = self.recorder.lists.get(value)
-        return whole(self.recorder, value) if grown is None else grown.filled
+        if grown is not None:
+            return grown.filled
+        own = run_own(self.recorder, bool, (value,))
+        return whole(self.recorder, value) if own is None else own[0]
 
     def truth(self, site: int, value: Any) -> bool:
         value = self._tested(value)
@@ -167,6 +172,9 @@ class Hooks(PlainHooks):
         grown = self.recorder.lists.get(container)
         if grown is not None:
             return grown.holds(item)
+        own = run_own(self.recorder, operator.contains, (container, item))
+        if own is not None:
+            return self.not_(self.not_(own[0]))
         return self.recorder.python.contains(item, container)
 
     def not_contains(self, item: Any, container: Any) -> Any:
@@ -213,7 +221,7 @@ class Hooks(PlainHooks):
         from weft.capture._collect import collect
 
         refuse_advance(self.recorder, iterable)
-        return collect(self.recorder, kind, whole(self.recorder, iterable), element, condition)
+        return collect(self.recorder, kind, begun(self.recorder, whole(self.recorder, iterable)), element, condition)
 
     # Statements that end or test
 
@@ -276,8 +284,9 @@ class Hooks(PlainHooks):
         return captured_percent(self.recorder, text, values) if shows_traced((text, values)) else text % values
 
     def fstring(self, *parts: Any) -> Any:
-        from weft.capture._text import captured_text, has_traced
+        from weft.capture._text import captured_text, has_traced, with_shown
 
+        parts = with_shown(self.recorder, parts)
         return captured_text(self.recorder, parts) if has_traced(parts) else super().fstring(*parts)
 
     # Names
@@ -387,9 +396,19 @@ class Hooks(PlainHooks):
             if isinstance(plain, defaultdict):
                 self._make_default(plain, key)
             known = type(value) in _WITH_ITEMS or isinstance(value, (Traced, defaultdict))
-            found = plain[key] if known else uncaptured(self.recorder, operator.getitem, (value, key), {})
+            found = (
+                self._held_by(plain, key) if known else uncaptured(self.recorder, operator.getitem, (value, key), {})
+            )
             return self.read(self.recorder.met(found))
         return self.recorder.run_getitem(value, key)
+
+    def _held_by(self, value: Any, key: Any) -> Any:
+        try:
+            return value[key]
+        except (LookupError, TypeError) as error:
+            if not isinstance(value, Traced):
+                self.recorder.programs_error = error
+            raise
 
     def _make_default(self, target: defaultdict[Any, Any], key: Any) -> None:
         """What a defaultdict holds by a key that it is asked for and has not."""
@@ -473,10 +492,11 @@ class Hooks(PlainHooks):
 
     def spread(self, value: Any) -> Any:
         refuse_advance(self.recorder, value)
-        return value
+        return begun(self.recorder, value)
 
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
         refuse_advance(self.recorder, value)
+        value = begun(self.recorder, value)
         if isinstance(value, Array) and not starred and value.spec.shape:
             value = self.recorder.unpacked(value, before)
         elif self.recorder.lists.get(value) is not None:
@@ -487,6 +507,7 @@ class Hooks(PlainHooks):
 
     def iterate(self, iterable: Any) -> Any:
         recorder = self.recorder
+        iterable = begun(recorder, iterable)
         grown = recorder.lists.get(iterable)
         items = iterable if grown is None else grown
         length = items.length if isinstance(items, Items) and items.traced else None

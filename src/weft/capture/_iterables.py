@@ -179,7 +179,7 @@ class OpaqueItems(Items):
 
 
 class ListItems(Items):
-    """The items of a plain sequence, which a traced place cannot choose from."""
+    """The items of a plain sequence."""
 
     def __init__(self, recorder: Recorder, items: Any) -> None:
         super().__init__(recorder)
@@ -191,6 +191,8 @@ class ListItems(Items):
 
     def item(self, k: Any) -> Any:
         grown = self.recorder.lists.get(self.items)
+        if grown is None and isinstance(k, Traced):
+            return self.recorder.run_getitem(self.items, k)
         if grown is None:
             return self.items[k]
         if grown.resized:
@@ -220,7 +222,10 @@ class ZipItems(Items):
         self.unchecked = strict and is_opaque(lengths)
         if strict and not self.unchecked and not all(length == lengths[0] for length in lengths[1:]):
             raise ValueError("zip() arguments differ in length")
-        self._length = lengths[0] if len(lengths) == 1 else recorder.python.call(min, tuple(lengths), {})
+        if any(type(length) is int and length == 0 for length in lengths):
+            self._length: Any = 0
+        else:
+            self._length = lengths[0] if len(lengths) == 1 else recorder.python.call(min, tuple(lengths), {})
 
     @property
     def length(self) -> Any:
@@ -321,6 +326,14 @@ class Collected(Items):
             leaf if kind is None else self.recorder.python.call(kind, (leaf,), {}) for leaf, kind in pairs
         )
         return self.recorder.lists.standing(made, "one of the elements of a list")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(list, name):
+            raise AttributeError(f"'list' object has no attribute {name!r}")
+        return self.recorder.refuse(
+            f".{name}() of a list of which only running tells how many elements it has",
+            help="append them to an empty list in a loop",
+        )
 
     def array(self) -> Any:
         """All elements in one array."""

@@ -78,6 +78,8 @@ def question(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...
     """
     if function is next and args and hasattr(type(args[0]), "take"):  # of a generator expression
         return (args[0].take(*args[1:]),)
+    if (function is any or function is all) and args and hasattr(type(args[0]), "take"):
+        return (args[0].truth(function),)
     if function is next and args and recorder._home(args[0]) not in (None, recorder.region):
         recorder.refuse(
             "an iterator made outside a branch or loop is advanced inside it (next())",

@@ -254,6 +254,13 @@ def _shares(recorder: Recorder, a: Any, b: Any, max_work: Any = None) -> bool:
 # Parts
 
 
+def _sections(recorder: Recorder, count: Any) -> int:
+    """A number of sections: NumPy takes a float for one too."""
+    if isinstance(count, (float, np.floating)):
+        return int(count)
+    return operator.index(recorder.python.call(int, (count,), {}) if isinstance(count, Scalar) else count)
+
+
 @special(np.array_split)
 def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     ary = _as_array(recorder, ary, None, copy=False)
@@ -261,7 +268,7 @@ def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: i
     if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         points = [0, *indices_or_sections, None]
     else:
-        sections = operator.index(indices_or_sections)
+        sections = _sections(recorder, indices_or_sections)
         total = operator.index(size)
         each, extra = divmod(total, sections)
         points = [0]
@@ -273,9 +280,9 @@ def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: i
 
 @special(np.split)
 def _split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    if isinstance(indices_or_sections, (int, Scalar)):
-        sections = operator.index(indices_or_sections)
-        if operator.index(ary.shape[axis]) % sections:
+    if isinstance(indices_or_sections, (int, float, np.number, Scalar)):
+        sections = _sections(recorder, indices_or_sections)
+        if sections != indices_or_sections or operator.index(ary.shape[axis]) % sections:
             raise ValueError("array split does not result in an equal division")
     return _array_split(recorder, ary, indices_or_sections, axis)
 

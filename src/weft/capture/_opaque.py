@@ -39,7 +39,7 @@ class Opaque(Traced):
         assert self._node is not None
         return self.recorder.region.lift(self._node)
 
-    def __repr__(self) -> str:
+    def _described(self) -> str:
         return f"<traced {self._node.name if self._node is not None else 'attribute'}>"
 
     def __copy__(self) -> Any:

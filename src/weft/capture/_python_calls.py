@@ -23,6 +23,7 @@ from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
+from weft.capture._own_methods import with_begun
 from weft.capture._values import Array, Scalar, Traced, is_traced, shows_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
@@ -66,6 +67,7 @@ class PythonCalls:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of Python's; plain where nothing traced is given."""
+        args = with_begun(self.recorder, function, args)
         lists = self.recorder.lists
         args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None

@@ -62,6 +62,7 @@ class Running(SizeNodes):
     """The part of a recorder that runs functions."""
 
     refused: Any
+    programs_error: Any = None  # the latest exception that an operation of plain values raised
 
     def call(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that the program makes."""
@@ -398,13 +399,13 @@ class Running(SizeNodes):
         frozen = getattr(getattr(type(target), "__dataclass_params__", None), "frozen", False)
         if frozen or (isinstance(target, tuple) and not hasattr(target, "__dict__")):
             setattr(target, name, value)  # raises, as in the plain call
+        self.reads.made(value)
         if self.state.assign(target, name, value):
             return
         if hasattr(target, "__dict__") or hasattr(type(target), "__slots__"):
             self.change_place(target, name, f".{name}")
         else:
             self.change_object(target, f".{name} = …")  # it takes values of its own kinds only
-        self.reads.made(value)
         setattr(target, name, value)
 
     def change_place(self: Any, target: Any, key: Any, label: str) -> None:

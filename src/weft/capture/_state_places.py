@@ -116,9 +116,10 @@ def place_label(owner: Any, name: str) -> str:
 
 def is_object(value: Any) -> bool:
     """Whether a value is an object of a class of the program's own, with attributes."""
-    if isinstance(value, (type, Module, Tensor, BaseException, tuple, *CONTAINERS)) or callable(
-        getattr(value, "__next__", None)
-    ):
+    if isinstance(value, (type, Module, Tensor, BaseException, tuple, *CONTAINERS)):
+        return False
+    step = getattr(type(value), "__next__", None)
+    if step is not None and not isinstance(step, types.FunctionType):  # an iterator of Python's
         return False
     if callable(value) and not isinstance(getattr(type(value), "__call__", None), types.FunctionType):  # noqa: B004  # what a call of it runs is wanted
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._own_methods import shown
 from weft.capture._values import shows_traced
 from weft.graph._effects import has_side_effect
 
@@ -15,6 +16,16 @@ if TYPE_CHECKING:
 def has_traced(parts: tuple[Any, ...]) -> bool:
     """Whether an f-string shows a traced value."""
     return any(isinstance(part, tuple) and (shows_traced(part[0]) or has_traced(part[2])) for part in parts)
+
+
+def with_shown(recorder: Recorder, parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parts of an f-string, with the text of objects whose class says in the program what they show."""
+    return tuple(part if isinstance(part, str) else _with_text(recorder, *part) for part in parts)
+
+
+def _with_text(recorder: Recorder, value: Any, conversion: str | None, spec: tuple[Any, ...]) -> Any:
+    text = value if spec and not conversion else shown(recorder, value, conversion)
+    return (value, conversion, spec) if text is value else (text, None, spec)
 
 
 def captured_text(recorder: Recorder, parts: tuple[Any, ...]) -> Any:
@@ -47,6 +58,7 @@ def captured_print(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, 
         recorder.refuse(
             f"print(..., file=...) into a {type(file).__name__}", help="return the text, and write it outside"
         )
+    args = tuple(shown(recorder, value) for value in args)
     how = {key: value for key, value in kwargs.items() if key != "file"}
     recorder.create(print_error if file is not None and file is sys.stderr else print, args, how, None)
 

@@ -8,6 +8,7 @@ value; what is done with them is recorded.
 from __future__ import annotations
 
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft._tracing import current_recorder
+from weft._where import is_users
 from weft.graph import Node
 from weft.ops import Spec
 
@@ -97,6 +100,15 @@ class Traced:
     def __format__(self, spec: str) -> Any:
         return self.recorder.refuse_value(self, "text made of it")
 
+    def __repr__(self) -> str:
+        """What messages show. Code of the program's own that is not captured would make text of it."""
+        if is_users(sys._getframe(1)) and current_recorder.get() is self.recorder:
+            self.recorder.refuse_value(self, "text made of it")
+        return self._described()
+
+    def _described(self) -> str:
+        raise NotImplementedError
+
     @property
     def real(self) -> Any:
         return self.recorder.part(self, "real")
@@ -157,7 +169,7 @@ class Scalar(Traced):
         """Whether it is a number of Python's own."""
         return isinstance(self.kind, type)
 
-    def __repr__(self) -> str:
+    def _described(self) -> str:
         kind = self.kind.__name__ if isinstance(self.kind, type) else str(self.kind)
         return f"<traced {kind}>"
 
@@ -243,7 +255,7 @@ class Array(Traced):
     def flat(self, value: Any) -> None:
         self.recorder.numpy.flat(self)[:] = value
 
-    def __repr__(self) -> str:
+    def _described(self) -> str:
         return f"<traced {self.spec.dtype}[{', '.join(map(str, self.spec.shape))}]>"
 
     def __len__(self) -> int:

@@ -201,7 +201,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     at = normalize_axis("array_split", axis, len(shape_of(ary)))
     if isinstance(indices_or_sections, Iterable):
         return list(split(ary, indices_or_sections, at))
-    sections = indices_or_sections
+    sections = int(indices_or_sections) if isinstance(indices_or_sections, float) else indices_or_sections
     if sections <= 0:
         raise ValueError(f"array_split: expected a positive number of sections, got {sections}")
     size, larger = divmod(shape_of(ary)[at], sections)

@@ -1,0 +1,105 @@
+"""Special methods of the program's own classes: `items[k]`, `len(items)`, `for item in items` and `str(item)` run them.
+
+Python would call them itself, uncaptured: branches on traced values could not be kept there, text would be made of
+traced values, and random numbers would be drawn once. So what asks an object of such a class calls the method.
+"""
+
+from __future__ import annotations
+
+import operator
+from types import FunctionType, NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.capture._values import Traced
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_METHODS: dict[Any, tuple[str, ...]] = {
+    operator.getitem: ("__getitem__",),
+    operator.setitem: ("__setitem__",),
+    operator.delitem: ("__delitem__",),
+    operator.contains: ("__contains__",),
+    len: ("__len__",),
+    iter: ("__iter__",),
+    next: ("__next__",),
+    abs: ("__abs__",),
+    float: ("__float__",),
+    int: ("__int__",),
+    round: ("__round__",),
+    reversed: ("__reversed__",),
+    bool: ("__bool__", "__len__"),
+    repr: ("__repr__",),
+    str: ("__str__", "__repr__"),
+}
+"""Function → the methods that it calls, the first that there is."""
+_TAKING_ALL = frozenset(
+    {list, tuple, set, frozenset, sum, sorted, min, max, any, all, enumerate, zip, map, filter, np.array, np.asarray}
+)
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, range, slice, NoneType, np.ndarray})
+_SLOTS = (object.__repr__, object.__str__)
+
+
+def own_method(function: Any, value: Any) -> FunctionType | None:
+    """The method of the program's own that `function(value)` calls; None where it is none."""
+    kind = type(value)
+    if kind in _PLAIN or isinstance(value, Traced):
+        return None
+    for name in _METHODS.get(function, ()) if type(function).__hash__ is not None else ():
+        found = getattr(kind, name, None)
+        if found is not None and found not in _SLOTS:
+            return found if isinstance(found, FunctionType) and _is_programs(found) else None
+    return None
+
+
+def _is_programs(function: FunctionType) -> bool:
+    from weft._where import is_library
+    from weft.capture._running import _is_library
+
+    file = function.__code__.co_filename  # of a dataclass "<string>", as it is made by exec
+    return not (_is_library(function) or is_library(file) or file == "<string>")
+
+
+def run_own(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
+    """What `function(*args)` gives that calls a method of the program's own, in a tuple; None of any other call."""
+    found = own_method(function, args[0]) if args else None
+    if found is None or (function is next and len(args) > 1):  # what the default is for has to be caught
+        return None
+    result = recorder.run(found, args, {})
+    return (result != 0 if function is bool and found.__name__ == "__len__" else result,)
+
+
+def with_begun(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a function that takes the items of some: those that the program's own methods give."""
+    takes = type(function).__hash__ is not None and function in _TAKING_ALL
+    return tuple([begun(recorder, value) for value in args]) if takes else args
+
+
+def begun(recorder: Recorder, value: Any) -> Any:
+    """What gives the items of `value`, one after the other, where methods of the program's own do; else `value`."""
+    begin = own_method(iter, value)
+    if begin is not None:
+        value = recorder.run(begin, (value,), {})
+    step = own_method(next, value)
+    return value if step is None else _Steps(recorder, value, step)
+
+
+class _Steps:
+    """The items that a captured `__next__` gives."""
+
+    def __init__(self, recorder: Recorder, value: Any, step: FunctionType) -> None:
+        self.recorder, self.value, self.step = recorder, value, step
+
+    def __iter__(self) -> _Steps:
+        return self
+
+    def __next__(self) -> Any:
+        return self.recorder.run(self.step, (self.value,), {})
+
+
+def shown(recorder: Recorder, value: Any, conversion: str | None = None) -> Any:
+    """The text that an object of the program's own shows; any other value as it is."""
+    own = run_own(recorder, repr if conversion == "r" else str, (value,))
+    return value if own is None else own[0]

@@ -1,0 +1,42 @@
+"""Random numbers whose parameters take only some values: captured, drawn as the plain call draws them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft
+from programs._compare import assert_same, call
+
+X = np.arange(1.0, 5.0)
+PROGRAMS = {
+    "choice with weights": lambda x: np.random.choice(x, p=x / x.sum()),
+    "choice by position": lambda x: np.random.choice(len(x), 4, True, x / x.sum()),
+    "choice without replacement": lambda x: np.random.choice(x, size=2, replace=False, p=x / x.sum()),
+    "choice from a list": lambda x: np.random.choice([1, 2, 3, 4], p=list(x / x.sum())),
+    "choice along an axis": lambda x: np.random.default_rng(3).choice(np.eye(4), 2, p=x / x.sum(), axis=1),
+    "multinomial": lambda x: np.random.multinomial(5, x / x.sum(), size=3),
+    "randint of arrays": lambda x: np.random.randint(x.astype(int), x.astype(int) + 5),
+    "randint of numbers": lambda x: np.random.randint(int(x[0]), int(x[1]) + 9, size=(2, 3)),
+    "integers": lambda x: np.random.default_rng(3).integers(x.astype(int), x.astype(int) + 5),
+    "triangular": lambda x: np.random.triangular(x, x + 1, x + 2),
+    "logseries": lambda x: np.random.logseries(x / 10),
+    "zipf": lambda x: np.random.zipf(x + 1),
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_draws_are_those_of_the_plain_call(program):
+    compiled = weft.compile(program)
+    for seed in (1, 2):
+        np.random.seed(seed)
+        expected = call(program, (X,))
+        np.random.seed(seed)
+        assert_same(call(compiled, (X,)), expected)
+    assert not compiled._ran_plainly
+
+
+def test_weights_that_do_not_fit_raise_as_in_the_plain_call():
+    program = lambda x: np.random.choice(x, p=x)  # noqa: E731
+    with pytest.raises(ValueError, match="probabilities do not sum to 1"):
+        weft.compile(program)(X)
