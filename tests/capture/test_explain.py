@@ -441,6 +441,14 @@ def test_calls_that_ran_as_plain_python_are_told() -> None:
     assert "\n    return x @ y\n           ^^^^^\n" in told
 
 
+def test_conditions_are_told_as_they_hold() -> None:
+    f = weft.compile(lambda x, n: x[:n].sum() if n > 2 else x.sum())
+    f(np.ones(6), 1), f(np.ones(6), 3)
+    first, second = f.explain().graphs
+    assert first.guards == ["n <= 2"] and second.guards[0] == "n > 2"
+    assert f.why_recompiled() == ["n is 3, was 1: n > 2 holds now"]
+
+
 # One kind of object, of whatever is asked
 
 

@@ -182,16 +182,12 @@ class Guards:
                 continue
             seen.add((guard.relation, *sides))
             test = form(guard.relation, *sides)
-            said = [
-                side.expression({atom: self._size_name(atom) for atom in side.atoms()})
-                if isinstance(side, Dim)
-                else str(side)
-                for side in (guard.left, guard.right)
-            ]
-            what = f"{said[0]} {guard.relation} {said[1]}"
-            says, told = (what, " no longer holds") if guard.outcome else (f"not {what}", " holds now")
+            atoms = [atom for side in (guard.left, guard.right) if isinstance(side, Dim) for atom in side.atoms()]
+            names = {atom: self._size_name(atom) for atom in atoms}
+            says, asked = guard.expression(names), guard._replace(outcome=True).expression(names)
+            told = ("", f": {asked} {'no longer holds' if guard.outcome else 'holds now'}")
             now = self._atoms(guard.left, guard.right)
-            self.require(test if guard.outcome else form("not", test), says, now=now, told=("", f": {what}{told}"))
+            self.require(test if guard.outcome else form("not", test), says, now=now, told=told)
 
     def _atoms(self, *dims: Any) -> Expr:
         """An expression for a text that tells what the sizes in some are, and what they were."""
