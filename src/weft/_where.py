@@ -72,8 +72,12 @@ def is_own_file(file: str) -> bool:
 def capture(frame: FrameType | None, boundary: FrameType | None, outer: Position | None) -> Position | None:
     """The position of the innermost user frame from `frame` out to `boundary`; `outer` is where that was called."""
     found = []
-    while frame is not boundary and frame is not None:
-        if not _INTERNAL[frame.f_globals.get("__name__", "")]:
+    while frame is not boundary and frame is not None:  # the way is long, and this is done for every node
+        try:
+            internal = _INTERNAL[frame.f_globals["__name__"]]
+        except KeyError:
+            internal = False
+        if not internal:
             found.append(frame)
         frame = frame.f_back
     for user in reversed(found):

@@ -23,6 +23,7 @@ _LOOPS = (ast.While, ast.For)
 _WITHS = (ast.With, ast.AsyncWith)
 _ONCE_OR_NOT = _LOOPS + _WITHS
 _TRIES = (ast.Try, ast.TryStar)
+_PLAIN = frozenset({ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Assert})
 Live = frozenset[str]
 
 
@@ -200,7 +201,9 @@ class Flow:
 
     def _before(self, node: Any, live: Live, to: Targets) -> Live:
         facts: Facts = node.weft_facts
-        if isinstance(node, Jump):
+        if type(node) in _PLAIN:
+            pass
+        elif isinstance(node, Jump):
             live = _target(node, to)
         elif isinstance(node, _LEAVING):
             live = frozenset()

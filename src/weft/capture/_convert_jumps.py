@@ -87,19 +87,19 @@ def _completes(node: Any) -> bool:
     return True
 
 
+_LEAVE_BY = {ast.Return: "return", ast.Break: "break", ast.Continue: "continue"}
+
+
 def jumps(statements: list[Any], known: dict[Any, set[str]] | None = None) -> set[str]:
     """The kinds of jump that leave the block; `known` remembers those that leave a statement within it."""
     found: set[str] = set()
     for node in statements:
-        if isinstance(node, ast.Return):
-            found.add("return")
-        elif isinstance(node, ast.Break):
-            found.add("break")
-        elif isinstance(node, ast.Continue):
-            found.add("continue")
+        kind = _LEAVE_BY.get(type(node))
+        if kind is not None:
+            found.add(kind)
         elif isinstance(node, _LOOPS):
             found |= jumps(node.body) & {"return"} | jumps(node.orelse)
-        else:
+        elif type(node) in _BLOCKS:
             inner = None if known is None else known.get(node)
             if inner is None:
                 inner = set().union(*(jumps(block, known) for block in blocks(node)))

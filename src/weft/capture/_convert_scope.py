@@ -21,6 +21,7 @@ _BUILTINS = frozenset(dir(builtins))
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _BLOCK = (ast.stmt, ast.ExceptHandler)
+_OF_FIELDS = frozenset({ast.Assign, ast.Expr, ast.Return, ast.If, ast.While, ast.For})
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -312,7 +313,9 @@ class Walker:
             self.facts = facts
 
     def _statement(self, node: Any) -> None:
-        if isinstance(node, _FUNCTIONS):
+        if type(node) in _OF_FIELDS:
+            self._fields(node)
+        elif isinstance(node, _FUNCTIONS):
             self.definition(node)
         elif isinstance(node, ast.ClassDef):
             self._class(node)

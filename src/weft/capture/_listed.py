@@ -15,7 +15,7 @@ _LIBRARIES = ("numpy", "weft", "builtins", "math", "cmath", "_operator", "operat
 
 def may_differ(graph: Graph) -> bool:
     """Whether a graph makes an array of a list, so that a run may end with OtherArray."""
-    return any(node.target in (array_of, with_rows) for node in _nodes(graph) if node.op == "call_function")
+    return any(node._target in (array_of, with_rows) for node in _nodes(graph) if node._op == "call_function")
 
 
 def repeatable(graph: Graph) -> bool:

@@ -36,12 +36,15 @@ _COPYING = frozenset(TABLE[name] for name in ("where", "index_update", "index_ad
 def call_numpy(graph: Graph, arrays: bool) -> None:
     """Let nodes call the functions of NumPy that the program called, and with `arrays` those that ops stand for."""
     for node in graph.nodes:
-        if node.op == "call_function":
+        if node._op == "call_function":
             called = node.meta.get("called")
-            if called is not None and op_of(called) is node.target and not (arrays and called is np.sum):
+            target = node._target
+            if called is not None and op_of(called) is target and not (arrays and called is np.sum):
                 node.target = called
-            elif arrays and isinstance(node.target, Op):
-                node.target = _direct(node, node.target)
+            elif arrays and isinstance(target, Op):
+                direct = _direct(node, target)
+                if direct is not target:
+                    node.target = direct
             elif not arrays and node.target is np.generic.astype:
                 node.target = astype_of  # where the program had a number there may be a Tensor
         for body in node.bodies:

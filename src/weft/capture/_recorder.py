@@ -77,6 +77,7 @@ _COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bi
 # What no number of Python's can be combined with, though it may be compared; NumPy makes arrays of some of them.
 _REPEATED = frozenset({str, bytes, bytearray, list, tuple, deque})
 _NO_NUMBERS = _REPEATED | {dict, OrderedDict, defaultdict, Counter, set, frozenset, range, slice, type(None), type(...)}
+_OPERANDS = frozenset({Array, Scalar, int, float, complex, np.float64})
 # Ops whose results need not lie in order, whatever they are given.
 _IN_ANY_ORDER = frozenset(
     "argwhere einsum geomspace histogram2d linspace_along logspace nanpercentile nanquantile unique".split()
@@ -235,7 +236,7 @@ class Recorder(Running, Memory, Refusals):
             self.bind_sizes(node, type_)
             if not type_.shape and not array and not tensor:
                 return Scalar(self, type_.dtype, node)
-            buffer = Buffer(type_, node.name, layout=layout)
+            buffer = Buffer(type_, node._name, layout=layout)
             self.region.make(buffer, node)
             return self.array_class(tensor)(self, buffer, (), type_)
         if isinstance(type_, type) and type_ in REPRESENTATIVES:
@@ -410,11 +411,12 @@ class Recorder(Running, Memory, Refusals):
         if is_opaque(args):
             return self.opaque(function, args, {})
         args = operands(function, args)
-        if all(_is_number(a) for a in args):
+        if all(map(_is_number, args)):
             return self._number(function, args)
-        if any(type(a) in _NO_NUMBERS for a in args) and all(_is_number(a) for a in args if isinstance(a, Traced)):
+        usual = _OPERANDS.issuperset(map(type, args))
+        if not usual and any(type(a) in _NO_NUMBERS for a in args) and _traced_are_numbers(args):
             return self._with_other(function, args)
-        if any(isinstance(a, (str, list, tuple, range, RangeItems, dict, set)) for a in args):
+        if not usual and any(isinstance(a, (str, list, tuple, range, RangeItems, dict, set)) for a in args):
             if function in (operator.eq, operator.ne) and any(isinstance(a, (str, dict, set)) for a in args):
                 traced: Any = next(a for a in args if isinstance(a, Traced))
                 return self._unlike(traced, function is operator.ne, any(isinstance(a, str) for a in args))
@@ -535,6 +537,10 @@ def _is_sequence(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return (isinstance(value, Scalar) and value.python) or type(value) in REPRESENTATIVES
+
+
+def _traced_are_numbers(args: tuple[Any, ...]) -> bool:
+    return all(_is_number(a) for a in args if isinstance(a, Traced))
 
 
 def _is_numeric(value: Any) -> bool:

@@ -123,15 +123,15 @@ class Region:
         outer = self.parent.lift(node)
         known = self.inputs.get(outer)
         if known is None:
-            known = self.inputs[outer] = self.placeholder(outer.name, outer)
+            known = self.inputs[outer] = self.placeholder(outer._name, outer)
             self.lifted[known] = outer
         return known
 
     def placeholder(self, name: str, like: Node | None = None) -> Node:
         """A new input of this region's graph, with the type and place of another node."""
         node = self.graph.create_node("placeholder", name, (), {}, name)
-        if node.name != name:
-            node.target = node.name
+        if node._name != name:
+            node.target = node._name
         if like is not None:
             node._position = like._position
             if like._meta is not None and "type" in like._meta:

@@ -480,13 +480,15 @@ class Running(SizeNodes):
             node = value._node
         elif isinstance(value, Array) and not value.path:
             node = self.region.held.get(value.buffer)
-            if value.buffer.name == getattr(node, "name", None):
+            if node is not None and value.buffer.name == node._name:
                 value.buffer.name = name
         else:
             return
-        if node is not None and node.graph is self.region.graph and node not in self.named and node.op != "placeholder":
+        if node is None or node.graph is not self.region.graph or node in self.named:
+            return
+        if node._op != "placeholder":
             self.named.add(node)
-            if node.name != name:
+            if node._name != name:
                 rename(node, name)
 
     def unpacked(self: Any, array: Array, count: int) -> list[Any]:

@@ -145,15 +145,14 @@ class SizeNodes:
 
     def bind_sizes(self, node: Node, spec: Spec) -> None:
         """Tell the sizes of a result which nobody knows yet that they are the sizes of this node's value."""
-        shape = list(spec.shape)
-        for axis, dim in enumerate(shape):
-            if not isinstance(dim, Dim) or all(atom.source is not None for atom in dim.atoms()):
+        for axis, dim in enumerate(spec.shape):
+            if not isinstance(dim, Dim) or None not in [atom.source for atom in dim.atoms()]:
                 continue
             if dim.atom is None:
-                dim = shape[axis] = self.sizes.fresh(node.name)
+                dim = self.sizes.fresh(node.name)
+                spec.shape = (*spec.shape[:axis], dim, *spec.shape[axis + 1 :])
             assert dim.atom is not None
             dim.atom.source = ("size", node, axis)
-        spec.shape = tuple(shape)
 
     # Decisions
 

@@ -118,13 +118,15 @@ class State:
 
     def read(self, owner: Any, name: str, value: Any) -> Any:
         """What a place holds where the program is, MISSING where that counts as it is at capture."""
+        if self.known is None:
+            return MISSING
         place = (id(owner), name)
         if place in self.written:
             return value
         known = self.inputs.get(place)
         if known is not None:
             return known.traced
-        if self.known is None or not self.may_have(owner):
+        if not self.may_have(owner):
             return MISSING
         key = self.key(owner, name)
         opaque = key in self.known.opaque

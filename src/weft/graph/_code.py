@@ -131,7 +131,7 @@ class Writer:
         self._check_names()
         parameters = [str(node.target).lstrip("*") for node in self.placeholders]
         self.reserved = {root_module, *parameters, *(self.inputs.names if self.inputs else ())}
-        self.literal = Literals(self.reserved | {node.name for node in self.nodes})
+        self.literal = Literals(self.reserved | {node._name for node in self.nodes})
         self.lines: list[str] = []
         self.line_nodes: dict[int, Node] = {}
         self.head = 1  # how many lines come before those of the graph
@@ -244,11 +244,12 @@ class Writer:
         seen: dict[str, Node] = {}
         targets: dict[str, Node] = {}
         for node in self.nodes:
-            if not is_variable(node.name) or node.name == self.root:
-                raise GraphError(f"python_code: {node.name!r} cannot name a variable", help="rename the node")
-            if node.name in seen:
-                raise GraphError(f"python_code: two nodes are named {node.name!r}", help="rename one of them")
-            seen[node.name] = node
+            name = node._name
+            if not is_variable(name) or name == self.root:
+                raise GraphError(f"python_code: {name!r} cannot name a variable", help="rename the node")
+            if name in seen:
+                raise GraphError(f"python_code: two nodes are named {name!r}", help="rename one of them")
+            seen[name] = node
         for node in self.placeholders:
             target = node.target.lstrip("*") if isinstance(node.target, str) else node.target
             if not is_variable(target):
@@ -272,7 +273,7 @@ class Writer:
             special = self._write_in_place(node, name, args)
             if special is not None:
                 return special
-        annotation = "" if node.type is None else f" : {self.literal.annotation(node.type)}"
+        annotation = "" if node._type is None else f" : {self.literal.annotation(node._type)}"
         return f"{name}{annotation} = {self._expression(node, args, kwargs)}"
 
     @staticmethod

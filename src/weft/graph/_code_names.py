@@ -139,10 +139,10 @@ class Variables:
             own = variable.members[0] if len(variable.members) == 1 else None
             if fixed is None and own is not None and own.block is top and len(own.names) == 1:
                 fixed = own
-            if fixed is None or fixed.node.name in self._taken:
+            if fixed is None or fixed.node._name in self._taken:
                 later.append(variable)
             else:
-                variable.name = fixed.node.name
+                variable.name = fixed.node._name
                 self._taken.add(variable.name)
         for variable in later:
             variable.name = self._free(_candidates(variable))

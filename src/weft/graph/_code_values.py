@@ -22,7 +22,7 @@ class Value:
         self.node = node
         self.block = block
         self.at = at
-        self.names = [node.name]
+        self.names = [node._name]
         self.number = number  # known to be a number without a type noted, such as the index of a loop
         self.uses: dict[Block, int] = {}
         self.reads: list[tuple[Block, int]] = []

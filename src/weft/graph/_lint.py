@@ -78,10 +78,9 @@ def _walk(graph: Graph) -> list[Node]:
     while node is not root:
         if len(nodes) >= graph._len:
             _fail(f"the list of nodes does not end after its {graph._len} nodes: at {node.name}", node)
-        before = node._prev.name or "the start"
         if node._next._prev is not node or node._prev._next is not node:
             _fail(
-                f"the list is broken at {node.name}, which follows {before}",
+                f"the list is broken at {node.name}, which follows {node._prev.name or 'the start'}",
                 node,
                 "move nodes with append and prepend only",
             )
@@ -107,7 +106,7 @@ def _walk(graph: Graph) -> list[Node]:
 def _check_names(nodes: list[Node]) -> None:
     seen: dict[str, Node] = {}
     for node in nodes:
-        name: Any = node.name
+        name: Any = node._name
         if not is_variable(name):
             _fail(f"{name!r} is not a legal name for a node", node, "use letters, digits and underscores")
         other = seen.setdefault(name, node)

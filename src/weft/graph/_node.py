@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft import _where
 from weft.errors import GraphError
-from weft.graph._arguments import LEAVES, Body, ImmutableDict, Value, freeze, graphs_in, map_arg, nodes_in
+from weft.graph._arguments import LEAVES, NODES, Body, ImmutableDict, Value, freeze, graphs_in, map_arg, nodes_in
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
@@ -400,4 +400,5 @@ class Node(Value):
 
 _NO_KWARGS: Mapping[str, Any] = ImmutableDict()
 LEAVES.add(Node)
+NODES.add(Node)
 _SIMPLE = frozenset(LEAVES)  # arguments that need no freezing

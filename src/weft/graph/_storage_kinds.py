@@ -230,7 +230,7 @@ def is_update(statement: Any) -> bool:
 
 def writes_directly(node: Node) -> bool:
     """Whether a node itself changes memory, as the statements of an untyped capture do."""
-    if node.op not in ("call_function", "call_method") or node.target is builtins.print:
+    if node._op not in ("call_function", "call_method") or node._target is builtins.print:
         return False
     if node.bodies or (node.op == "call_function" and not node._input_nodes):
         return False  # what is in bodies is asked for itself; what is given no value has none to write to

@@ -352,12 +352,13 @@ def _serial(factor: Factor) -> int:
 
 
 def _add(left: Any, right: Any, sign: int) -> Any:
-    total = dict(poly_of(left))
     if not isinstance(right, Dim):
         if not right:
             return left
+        total = dict(left.poly)
         total[()] = total.get((), 0) + sign * right
         return from_poly(total, left.env)
+    total = dict(poly_of(left))
     for monomial, c in right.poly.items():
         total[monomial] = total.get(monomial, 0) + sign * c
     return from_poly(total, common_env(left, right))

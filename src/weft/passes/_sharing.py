@@ -52,18 +52,16 @@ def gives_scalars(node: Node) -> bool:
     return op is not None and isinstance(op.eval, np.ufunc)
 
 
-def _gives_away(node: Node) -> bool:
-    """Whether what a node is given may be in the hands of the caller after the run."""
-    return node._op == "output" or (node._op == "call_function" and getattr(node._target, HOLDS, False))
-
-
 class Held:
     """The nodes of a graph whose arrays the caller may hold after a run."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._nodes: set[Node] = set()
-        pending = [one for node in graph.nodes if _gives_away(node) for one in node._input_nodes]
+        pending: list[Node] = []  # what is in the hands of the caller after the run
+        for node in graph.nodes:
+            if node._op == "output" or (node._op == "call_function" and getattr(node._target, HOLDS, False)):
+                pending += node._input_nodes
         self._given = set(pending)  # results, and what is written to arguments
         while pending:
             node = pending.pop()

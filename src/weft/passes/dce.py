@@ -33,7 +33,7 @@ _UPDATE = TABLE["index_update"]
 def eliminate_dead(graph: Graph, visited: Visited | None = None) -> Changes:
     """Remove every node, result, carry and operand that the result and the effects do not depend on."""
     changes = Changes()
-    every = all_graphs(graph)
+    every = all_graphs(graph) if visited else ()
     clean = set(every).difference(all_graphs(graph, visited))
     _clean(graph, changes, clean)
     return changes
@@ -44,13 +44,15 @@ def _clean(graph: Graph, changes: Changes, clean: set[Graph]) -> None:
         return
     known: dict[Graph, str] = {}
     for node in reversed(graph.nodes):
-        if not node.users and node._target is _UPDATE and len(node.args) == 3 and must_run(node, known):
-            _only_look(node, changes)
-            continue
-        if not node.users and not must_run(node, known):
-            changes.note("removed", "dead code", node)
-            graph.erase_node(node)
-            continue
+        if not node.users:
+            needed = must_run(node, known)
+            if needed and node._target is _UPDATE and len(node.args) == 3:
+                _only_look(node, changes)
+                continue
+            if not needed:
+                changes.note("removed", "dead code", node)
+                graph.erase_node(node)
+                continue
         form = form_of(node)
         if form is None:
             continue
