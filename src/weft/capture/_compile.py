@@ -33,7 +33,7 @@ from weft._recursion import deep_recursion
 from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._anomaly import watched
-from weft.capture._arguments import call_signature, large_data
+from weft.capture._arguments import large_data
 from weft.capture._budget import GivenUp, OverBudget, Trial, kind_of_call, too_many
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
@@ -43,6 +43,7 @@ from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._proxy import Proxy
 from weft.capture._refused_calls import Refusals
+from weft.capture._signatures import call_signature
 from weft.capture._state_places import Known, Learned
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse

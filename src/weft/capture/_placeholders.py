@@ -8,7 +8,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from weft import pytree
-from weft.capture._arguments import passes_on
+from weft.capture._signatures import passes_on
 from weft.errors import TraceError
 from weft.graph import Inputs
 from weft.pytree import LEAF, Tree

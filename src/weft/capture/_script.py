@@ -30,7 +30,6 @@ from weft._frames import without_frames
 from weft._module import Module
 from weft._recursion import deep_recursion
 from weft.autograd import Tensor
-from weft.capture._arguments import passes_on
 from weft.capture._branch import PathEnded
 from weft.capture._budget import Allowance, OverBudget
 from weft.capture._captured import bound_keywords, original_function
@@ -40,6 +39,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
 from weft.capture._present import check_order, has_missing
 from weft.capture._recorder import Recorder
+from weft.capture._signatures import passes_on
 from weft.capture._trace import as_module
 from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError

@@ -67,14 +67,18 @@ _NUMPY_TYPES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16
 intp uintp generic number integer signedinteger unsignedinteger inexact floating complexfloating ndarray dtype"""
 
 # Named as the type of something, never called: np.ndarray makes arrays over memory that is not theirs.
-_KINDS: dict[str, Any] = {
-    f"numpy.{kind.__name__}": kind for kind in (np.memmap, np.matrix, np.recarray, np.ma.MaskedArray)
-}
-_NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec, *_KINDS.values())
+_NOT_CALLED = (np.ndarray, np.dtype, NoneType, typing.Any, Spec)
+
+
+@functools.cache  # NumPy imports its masked arrays when they are first asked for
+def _kinds() -> dict[str, Any]:
+    """More of them, by name."""
+    return {f"numpy.{kind.__name__}": kind for kind in (np.memmap, np.matrix, np.recarray, np.ma.MaskedArray)}
+
 
 _CONTAINERS = (OrderedDict, deque, defaultdict, Counter, ChainMap, UserDict, UserList, MappingProxyType)
 
-_NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format, *_KINDS.values())
+_NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format)
 
 # What a program does to an array by assigning to an attribute. Not `dtype`: objects made of numbers lead anywhere.
 _SET = frozenset({"shape", "real", "imag", "flat"})
@@ -161,7 +165,7 @@ def trusted() -> tuple[dict[Any, str], dict[str, Any]]:
     named |= {f"weft.errors.{name}": value for name, value in vars(errors).items() if _is_exception(value)}
     # Under a name of their own: an op may be called as one of them is, such as that for the condition of a matrix.
     named |= {f"weft.control.{function.__name__}": function for function in _CONTROL}
-    named |= _KINDS
+    named |= _kinds()
     named |= {"NoneType": NoneType, "typing.Any": typing.Any, "weft.Spec": Spec}
     named |= {f"{kind.__module__}.{kind.__name__}": kind for kind in _CONTAINERS}
     named["weft.pytree.from_parts"] = pytree.from_parts
@@ -275,7 +279,7 @@ class Allowed:
 
     def check_value(self, value: Any, refuse: Refuse) -> None:
         """Refuse a trusted function that must not be handed on: its calls are checked only where a file makes them."""
-        if any(value is function for function in _NOT_HANDED_ON):
+        if any(value is function for function in (*_NOT_HANDED_ON, *_kinds().values())):
             path = f"{value.__module__}:{value.__qualname__}"
             if path not in self._paths:
                 refuse(f"{path} is not safe in the hands of others, and handing it on was not allowed")
@@ -375,7 +379,7 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
         _check_step(target, args, refuse)
     elif target is fail and not (args and isinstance(args[0], type) and issubclass(args[0], Exception)):
         refuse("fail is called with something else than a class of exceptions")
-    elif any(target is cls for cls in _NOT_CALLED):
+    elif any(target is cls for cls in (*_NOT_CALLED, *_kinds().values())):
         refuse(f"{target} is a type to be named, not a function to be called")
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from weft import _where, pytree
 from weft.autograd import Tensor
-from weft.capture._arguments import call_signature
 from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
 from weft.capture._refusals import known_sizes
+from weft.capture._signatures import call_signature
 from weft.capture._values import Array, Scalar
 from weft.errors import NotDifferentiable
 from weft.graph import Node

@@ -11,11 +11,11 @@ import numpy as np
 
 from weft._frames import hide_frames
 from weft._tracing import current_recorder
-from weft.capture._arguments import call_signature
 from weft.capture._budget import OverBudget
 from weft.capture._compile import CompiledFunction
 from weft.capture._loaded_inside import edited_inside
 from weft.capture._recorder import Recorder
+from weft.capture._signatures import call_signature
 from weft.errors import CaptureError
 from weft.ops import Op
 
