@@ -8,7 +8,6 @@ is checked against the real size of the file before memory is asked for; what is
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
 import math
 import os
@@ -16,12 +15,14 @@ import secrets
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
 
 from weft.errors import FileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +73,8 @@ def write(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: M
     Arrays of any byte order and layout are written little-endian in C order. Complex arrays have no dtype that all
     readers of the format know; view them as pairs of floats first.
     """
+    from pathlib import Path  # which takes long to import
+
     header, ordered = _encode(arrays, metadata or {})
     final = Path(os.path.realpath(path))
     if final.is_dir():
@@ -225,6 +228,8 @@ def _prefix(final: Path) -> str:
 
 def _sweep(final: Path) -> None:
     """Remove what writers of this file who were killed have left beside it."""
+    import glob
+
     with contextlib.suppress(OSError):  # the file itself is written; the rest can wait for the next time
         now = final.stat().st_mtime  # the clock of the file system, which need not be ours
         for partial in final.parent.glob(glob.escape(_prefix(final)) + "[0-9a-f]" * 16 + ".tmp"):

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import Any
 
@@ -26,7 +25,7 @@ Position = tuple["CodeType | Location", int, Any]
 """(code object, offset of the instruction, Position of the caller or None); in a loaded graph the Location itself."""
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
-_OWN_FILES = str(Path(__file__).parent) + os.sep
+_OWN_FILES = os.path.dirname(__file__) + os.sep
 _ASSIGNING = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 _PASSIVE = frozenset({"CACHE", "NOP", "EXTENDED_ARG", "COPY", "TO_BOOL", "RESUME", "NOT_TAKEN"})
 
@@ -95,7 +94,7 @@ def user_position(frame: FrameType | None) -> Position | None:
 @lru_cache(maxsize=1000)
 def package_of(file: str) -> str | None:
     """The name of the installed package that a file belongs to; None for what is the user's own."""
-    parts = PurePath(file).parts
+    parts = file.replace(os.sep, "/").split("/")
     return next((parts[k + 1] for k, part in enumerate(parts[:-1]) if part in _INSTALLED), None)
 
 

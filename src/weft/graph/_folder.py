@@ -16,8 +16,7 @@ import os
 import sys
 import types
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +25,9 @@ from weft._module import Module, as_array, is_parameter
 from weft.errors import GraphError
 from weft.graph._literals import Literals
 from weft.graph._module import GraphModule
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STATE_FILE = "state.safetensors"
 _INIT = '''"""{name}, a module captured by weft."""
@@ -54,6 +56,8 @@ def to_folder(module: GraphModule, folder: str | os.PathLike[str], module_name: 
         raise GraphError(f"to_folder: {module_name!r} cannot name a class")
     writer = _Writer(module, module_name)
     source = writer.source()
+    from pathlib import Path  # which takes long to import
+
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     for name, (child, class_name) in writer.packages.items():
