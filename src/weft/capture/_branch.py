@@ -262,7 +262,8 @@ class Join:
         (leaves_a, tree_a), (leaves_b, tree_b) = map(self.recorder.lists.flatten, (a, b))
         if tree_a != tree_b:
             if self.recorder.untyped:
-                return self._slot(name, Type(unknown=True), (a, b))
+                loose = not alone and any(self.recorder.lists.get(v) is None and containers_in(v) for v in (a, b))
+                return self._slot(name, Type(unknown=True, joined=loose), (a, b))
             joined = any_type(self.recorder, a, b)
             if joined is not None:
                 return self._apart(name, a, b, joined, branch)
@@ -296,7 +297,7 @@ class Join:
         may = (recorder.untyped or any_type(recorder) is not None) and (len(plain) == 1 or type(a) is type(b))
         if may and all(self._within(region, lists.may_own, [value]) for region, value in plain):
             for region, value in plain:
-                self._within(region, lists.own, value)
+                self._within(region, lists.share, value)
             return True
         lists.standing((a, b), "one of two that a branch leaves")
         return False

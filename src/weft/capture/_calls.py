@@ -64,6 +64,8 @@ def _by_method(recorder: Recorder, function: Any, owner: Any, args: Any, kwargs:
         return None if known is None else (getattr(known, name)(*args, **kwargs),)
     grown = lists.grown_by(owner)
     grown = lists.held_by(owner, (args, kwargs)) if grown is None else grown
+    if grown is None and name == "extend" and len(args) == 1:
+        grown = lists.lengthened(owner, args[0])
     if (
         grown is None
         and type(owner) is dict
@@ -92,6 +94,8 @@ def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
         if isinstance(by, Array):
             return UPDATES[sign](whole_list(recorder, value), by)  # an array, and the list stays as it is
         grown = recorder.lists.grown_by(value)
+        if grown is None and sign == "+=":
+            grown = recorder.lists.lengthened(value, by)
         if grown is not None and sign == "+=" and isinstance(by, Opaque):
             grown.anything()
             return recorder.opaque(operator.iadd, (grown.handle, by), {})

@@ -19,6 +19,7 @@ from weft.capture._again import Remembered
 from weft.capture._convert_site import Site
 from weft.capture._kinds import same_kind
 from weft.capture._layouts import Met, surely_contiguous, where_met
+from weft.capture._lists import containers_in
 from weft.capture._merge import (
     Disagreement,
     Type,
@@ -72,6 +73,8 @@ class Variable:
     late: bool = False  # whether it has no value before the loop
     flag: Any = None  # a Slot: whether it has a value by now, where an iteration may leave it without one
     why: str | None = None
+    found: Any = None  # what an iteration finds
+    kept: bool = False  # whether it leaves that very object
 
 
 class Again(Exception):
@@ -121,6 +124,7 @@ class Carry:
             leaves = [self._symbol(part, region) if isinstance(part, Slot) else part for part in variable.parts]
             value = variable.tree.unflatten(leaves)
             self.recorder.lists.stands_for(value, variable.start)
+            variable.found = value
             parts = tuple(value) if type(value) is list else value
             self.recorder.lists.standing(parts, "one that the iterations of a loop hand on")
             if variable.flag is not None:
@@ -221,7 +225,9 @@ class Carry:
                 continue
             whole = variable.name in self.whole
             leaves, tree = ([value], LEAF) if whole else self.recorder.lists.flatten(value)
-            if tree != variable.tree or self._other_list(variable, leaves):
+            variable.kept = value is variable.found
+            rebound = not (whole or variable.kept) and self._rebound(variable, value)
+            if rebound or tree != variable.tree or self._other_list(variable, leaves):
                 joined = any_type(self.recorder, variable.start, value)
                 if self.recorder.untyped or joined is not None:
                     self._carry_whole(variable.name, joined)
@@ -298,6 +304,19 @@ class Carry:
                 f"{widened.first} before it, {widened.type} in it",
                 help=f"start with {name} of the type it has in the loop",
             )
+
+    def _rebound(self, variable: Variable, value: Any) -> bool:
+        """Whether a variable that an iteration has assigned is one list of the running graph or another.
+
+        Where it is a container that cannot be that, neither changes any more.
+        """
+        lists, both = self.recorder.lists, (variable.start, value)
+        if type(value) is type(variable.start) is list and (
+            self.recorder.untyped or any_type(self.recorder) is not None
+        ):
+            return None not in [lists.share(each) for each in both]
+        lists.standing(both, "one that a loop leaves")
+        return False
 
     def _other_list(self, variable: Variable, leaves: list[Any]) -> bool:
         """Whether a variable that was a list of the running graph has become something else."""
@@ -477,6 +496,8 @@ class Carry:
         if variable.tree is None:
             return Undefined(name) if variable.late and not isinstance(variable.start, Added) else variable.start
         leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
+        if variable.kept and not variable.late and containers_in(variable.start):
+            return variable.start
         value = self.recorder.lists.standing(variable.tree.unflatten(leaves), "one that a loop leaves")
         if variable.flag is not None:
             flag = values.get(id(variable.flag), variable.flag.init)

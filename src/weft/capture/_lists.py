@@ -66,11 +66,11 @@ class GrownList(Items):
             self.tree, self.types = LEAF, [Type(unknown=True)]
             recorder.lists.hold(item)
             return
+        recorder.lists.hold(item)
         if self.types and self.types[0] is not None and self.types[0].unknown:
             return
-        recorder.lists.hold(item)
         if any(type(part) is list for part in containers_in(item)) and any_type(recorder, item) is not None:
-            self._forget()
+            self.forget()
             return
         leaves, tree = pytree.flatten(item)
         types = [self._seen(leaf) for leaf in leaves]
@@ -96,11 +96,13 @@ class GrownList(Items):
         """Elements of different types: of each, only running tells what it is, where that may be."""
         if any_type(self.recorder, item) is None:
             self.recorder.refuse(f"a list that changes in a loop or branch holds different things: {how}", help=help)
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
-        self.tree, self.types = LEAF, [Type(unknown=True)]
-        self.version += 1
+    def forget(self) -> None:
+        """Of its elements only running tells what they are."""
+        if self.tree != LEAF or not (self.types and self.types[0] is not None and self.types[0].unknown):
+            self.tree, self.types = LEAF, [Type(unknown=True)]
+            self.version += 1
 
     def _seen(self, leaf: Any) -> Type | None:
         """The type of a part of an element, as far as the owner of the list knows its sizes.
@@ -134,8 +136,20 @@ class GrownList(Items):
             self._describe(None)
             self._resize("extend", self.recorder.lists.taken(values))
             return
-        for value in values:
-            self.append(value)
+        if isinstance(values, Opaque):
+            self.forget()
+            self._resize("extend", values)
+            return
+        other = self.recorder.lists.get(values)
+        if other is None and not (isinstance(values, Items) and values.traced):
+            for value in values:
+                self.append(value)
+            return
+        if not (isinstance(other, GrownList) and _alike(self, other)):
+            if any_type(self.recorder) is None:
+                self.recorder.refuse("a list is made longer by a number of elements that only running tells")
+            self.forget()
+        self._resize("extend", self.recorder.lists.taken(values))
 
     def pop(self, *index: Any) -> Any:
         return self._typed(self._resize("pop", *index))
@@ -145,8 +159,7 @@ class GrownList(Items):
 
     def anything(self) -> None:
         """Code that is not captured changes it: of its elements nothing is known from then on."""
-        if self.tree != LEAF or not (self.types and self.types[0] is not None and self.types[0].unknown):
-            self._forget()
+        self.forget()
         self.resized += 1
 
     def _resize(self, method: str, *args: Any) -> Any:
@@ -259,6 +272,10 @@ class GrownList(Items):
             return specs[0]
         shape = None if any(spec.shape for spec in specs) or not specs else _shape(self.tree)
         return None if shape is None else Spec(shape, np.result_type(*(spec.dtype for spec in specs)))
+
+
+def _alike(one: GrownList, other: GrownList) -> bool:
+    return one.tree == other.tree and all(map(_same_type, one.types, other.types))
 
 
 def containers_in(item: Any) -> list[Any]:
@@ -386,8 +403,9 @@ class Lists:
         joins = self.recorder.joins and not (self.recorder.deriving or self.recorder.tensors)
         kinds = _CHANGEABLE if self.recorder.untyped else (list,) if joins else ()
         for container in containers_in(item):
-            if type(container) not in kinds or self.own(container) is None:
-                self.held[id(container)] = container, "which a list that changes in a loop or branch holds as well"
+            if type(container) not in kinds or self.share(container) is None:
+                for one in (container, self.origin(container)):
+                    self.held[id(one)] = one, "which a list that changes in a loop or branch holds as well"
 
     def standing(self, value: Any, what: str) -> Any:
         """A value made anew of what a branch, a loop or an index gives: containers in it stand for others."""
@@ -405,6 +423,13 @@ class Lists:
             if owner is not None and self.get(value) is None:
                 self.grow(value, owner)
         return self.get(self.origin(values[-1]))
+
+    def share(self, value: Any) -> Any:
+        """Let a container be one of the running graph that may change under other names: what it holds is not known."""
+        made = self.own(value)
+        if isinstance(made, GrownList):
+            made.forget()
+        return made
 
     def may_own(self, values: list[Any]) -> bool:
         """Whether objects of the program can become ones of the running graph: lists; in scripts dicts and sets too."""
@@ -426,6 +451,11 @@ class Lists:
         while owner is not None and id(target) not in owner.made:
             owner = owner.parent
         return None if owner is None else self.grow(target, owner)
+
+    def lengthened(self, target: Any, by: Any) -> Any:
+        """The list of the running graph that one becomes by an unknown number of elements; None for a known number."""
+        traced = self.get(by) is not None or isinstance(by, Opaque) or (isinstance(by, Items) and by.traced)
+        return self.own(target) if traced and type(target) is list and self.recorder.branches else None
 
     def held_by(self, target: Any, given: Any) -> Any:
         """In a script: the dict or set of the running graph that one of the program becomes by a change here."""

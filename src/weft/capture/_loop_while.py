@@ -144,9 +144,9 @@ class WhileLoop(Loop):
         assert body is not None
         assert self.head is not None
         breaks = isinstance(stop, Traced) or bool(stop)
+        slots = self._slots(values)
         if self.test_value is True and not breaks and body.failed is None:
             recorder.refuse(f"nothing traced ends the loop at line {self.site.line}", help="let a value decide it")
-        slots = self._slots(values)
         own: list[Any] = []
         if breaks:
             with recorder.within(body):

@@ -88,11 +88,11 @@ def any_type(recorder: Recorder, *values: Any) -> Type | None:
         return None
     for value in values:
         if type(value) is list:
-            recorder.lists.own(value)
+            recorder.lists.share(value)
         for leaf in pytree.leaves_of(value):
             for buffer in may_be(leaf.buffer) if isinstance(leaf, Array) else ():
                 buffer.listed = "a variable that a branch or a loop decides"
-    return Type(unknown=True, joined=not all(map(_is_fixed, values)))
+    return Type(unknown=True, joined=not all(recorder.lists.get(v) is not None or _is_fixed(v) for v in values))
 
 
 def _joinable(value: Any) -> bool:
