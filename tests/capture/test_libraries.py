@@ -380,7 +380,14 @@ def test_what_is_known_of_arrays_when_the_graph_runs() -> None:
     def order(x):
         if not x.flags.c_contiguous:
             x = np.ascontiguousarray(x)
-        return x * 2, x.T.flags["F_CONTIGUOUS"], x.flags.writeable
+        y = np.zeros_like(x)
+        if y.flags.writeable and y.T[1:].flags["WRITEABLE"]:
+            kept = "written"
+            y[0] = x[0]
+        else:
+            kept = None
+        still = np.broadcast_to(y[0], (2, 3))
+        return y * 2, kept, x.T.flags["F_CONTIGUOUS"], x.flags.writeable, still.flags.writeable
 
     def memory(x):
         return x.strides, (x * 2).strides[0], x.tobytes(), x.ctypes.shape[0]
@@ -395,7 +402,7 @@ def test_what_is_known_of_arrays_when_the_graph_runs() -> None:
         alike(program, A)
     assert weft.compile(lambda x: (x, np))(A)[1] is np
     assert weft.script(lambda x, name: getattr(np, name)(x))(3.0, "square") == 9.0
-    assert weft.compile(order)(A.T)[1] is order(A.T)[1] is True
+    assert weft.compile(order)(A.T)[2] is order(A.T)[2] is True
     for bad in (weft.compile(finite), finite):
         with pytest.raises(ValueError, match="must not contain infs or NaNs"):
             bad(A * np.nan)

@@ -104,10 +104,12 @@ class Flags(Opaque):
         self.array = array
 
     def _asked(self, name: str) -> Any:
-        order = _ORDERS.get(name.lower())
+        array, order = self.array, _ORDERS.get(name.lower())
+        if name.lower() in ("writeable", "w") and array.buffer.target is None and array.buffer.choice is None:
+            return None if any(step.back is None for step in array.path) else True
         if name.lower() == "owndata":
             self.recorder.refuse(".flags.owndata of a traced array", help="compute with the array itself")
-        return None if order is None else is_contiguous(self.recorder, self.array, order)
+        return None if order is None else is_contiguous(self.recorder, array, order)
 
     def __getattr__(self, name: str) -> Any:
         known = self._asked(name)

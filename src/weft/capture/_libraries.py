@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import io
 import itertools
+import operator
 import random
 import sys
 import types
@@ -155,6 +157,8 @@ class Libraries:
             raise StaysWhole(found[1])
         if isinstance(value, (np.finfo, np.iinfo)):
             return self.recorder.create(type(value), (value.dtype,), {}, None)
+        if isinstance(value, types.UnionType):
+            return self.recorder.create(functools.reduce, (operator.or_, [*value.__args__]), {}, None)
         if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value:
             return self.recorder.create(import_module, (value.__name__,), {}, None)
         return None
@@ -170,7 +174,8 @@ def _is_compiled(function: Any) -> bool:
         owner, kind = getattr(function, "__self__", None), type(function)
         own = getattr(function, "__module__", None)
         if own is None and owner is not None and not isinstance(owner, types.ModuleType):
-            own = (owner if isinstance(owner, type) else type(owner)).__module__
+            cls = owner if isinstance(owner, type) else type(owner)
+            own = getattr(getattr(cls, function.__name__, None), "__objclass__", cls).__module__
         if own is None:
             objclass = getattr(function, "__objclass__", None)
             own = kind.__module__ if objclass is None else objclass.__module__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._changes import uncaptured
 from weft.capture._chosen import chosen
-from weft.capture._iterables import Collected, Items
+from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
 from weft.capture._opaque import is_opaque
@@ -118,7 +118,9 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
     """`list(x)`, `tuple(x)`, `set(x)`, `dict(x)`."""
     args = recorder.lists.of(recorder.lists.whole(args))
     open_ = isinstance(args[0], Collected) and not recorder.can_decide(args[0].length) if args else False
-    if open_ and cls in (tuple, set, frozenset):
+    if args and type(args[0]) is RangeItems and args[0].traced:
+        open_ = not recorder.can_decide(args[0].length)
+    if open_ and (cls in (tuple, set, frozenset) or type(args[0]) is RangeItems):
         return recorder.opaque(cls, args, kwargs)
     if args and isinstance(args[0], Items) and args[0].untyped:
         from weft.capture._collect import collect

@@ -209,6 +209,11 @@ def _asarray_chkfinite(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
     return recorder._deeper(recorder.bind(np.asarray_chkfinite), args, kwargs)
 
 
+@special(np.require)
+def _require(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
+    return recorder._deeper(recorder.bind(np.require), args, kwargs)
+
+
 def count_of(shape: Any) -> Any:
     count: Any = 1
     for dim in shape:

@@ -397,6 +397,11 @@ def attribute(value: Traced, name: str) -> Any:
         return asked(value, known)
     if name == "dtype":
         asked(value, (known, getattr(value, "dtype", None)))
+    if name == "__array__":
+        from weft.capture._numpy_calls import BoundMethod
+
+        numpy = value.recorder.numpy
+        return BoundMethod(value, name, lambda *args, **how: numpy.function(np.asarray, (value, *args), how))
     if hasattr(type(value), name) and not hasattr(known, name):
         raise AttributeError(f"'{known.__name__}' object has no attribute '{name}'", name=name, obj=value)
     return getattr(value, name)
