@@ -326,3 +326,18 @@ def test_what_is_made_anew_is_followed() -> None:
     assert f.cache_info().hits == 1
     it.factor = 5.0
     np.testing.assert_array_equal(f(X), 10 * X)
+
+
+def test_a_signature_that_a_decorator_shows_is_not_what_it_takes() -> None:
+    def inner(x: Any, seed: Any = 1, rng: Any = None) -> Any:
+        return x * (seed if rng is None else rng)
+
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if "seed" in kwargs and "rng" in kwargs:
+            raise TypeError("both were given")
+        return inner(*args, **kwargs), len(args), sorted(kwargs)
+
+    decorated.__signature__ = inspect.signature(inner)  # type: ignore[attr-defined]  # functions take attributes
+    x = np.arange(3.0)
+    for arguments in ({}, {"seed": 2}, {"rng": 3}):
+        assert str(weft.compile(decorated)(x, **arguments)) == str(decorated(x, **arguments))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+import math
+import operator
 import sys
 import warnings
 from pathlib import Path
@@ -425,3 +427,79 @@ def test_keyword_arguments_are_the_callee_s_own() -> None:
     alike(program, B)
     compiled = weft.compile(program)
     assert str(compiled(B, by=2.0)) == str(program(B, by=2.0))
+
+
+SPACE: dict[str, Any] = {}
+exec("def parsed(self, a, b=1.0, *, loc=0): return (a, self), b * 2, loc", SPACE)
+exec("def scaled_by(self, x): return x * self.factor", SPACE)
+PARSED, SCALED_BY = SPACE["parsed"], SPACE["scaled_by"]
+
+
+def test_functions_without_source_that_only_compute_are_captured() -> None:
+    def program(x):
+        return PARSED(x, x[0], loc=x * 2), PARSED(1, 2.0)
+
+    alike(program, B)
+    with pytest.raises(CaptureError, match="scaled_by cannot be captured: its source is not available"):
+        weft.compile(lambda x: SCALED_BY(MODEL, x))(B)
+
+
+def test_attributes_of_functions_that_the_program_defines() -> None:
+    def counted_calls(x):
+        def double(v):
+            double.calls += 1
+            return v * 2
+
+        double.calls = 0
+        y = double(x) + double(x)
+        for k in range(len(x)):
+            double.calls = double.calls + k
+        return y, double.calls
+
+    alike(counted_calls, B)
+
+    def under_a_condition(x):
+        def f(v):
+            return v
+
+        if x[0] > 0:
+            f.flag = True
+        return hasattr(f, "flag")
+
+    with pytest.raises(CaptureError, match=r"\.flag = … changes a function"):
+        weft.compile(under_a_condition)(B)
+
+
+def test_numbers_of_sizes_are_whole() -> None:
+    def program(x):
+        count = math.prod(x.shape)
+        known = None if math.isnan(count) or math.isinf(len(x)) else count
+        return known, known // 2, math.prod(x.shape, start=2), math.prod([2.0, x[0, 0]]), operator.index(len(x))
+
+    alike(program, A)
+
+
+def test_checks_and_masks_of_numpy() -> None:
+    def required(x):
+        y = np.require(x, dtype=np.float64, requirements="CW")
+        y[0] = 5
+        return y, np.require(x.T, requirements=["F"]) * 2, x.__array__() * 2
+
+    def placed(x):
+        out = np.zeros(x.shape)
+        np.place(out, x > 2.5, np.extract(x > 2.5, x) * 2)
+        return out
+
+    def kinds(x, n):
+        return isinstance(n, int | np.integer), isinstance(len(x[x > 2]), int | str), list(range(len(x[x > 2])))
+
+    def of_unknown_length(x):
+        some = tuple(x[x > 2])
+        return (some[0] if len(some) > 1 else 0.0), len(some), list(np.insert(x, 1, 5.0))
+
+    alike(required, A)
+    alike(of_unknown_length, B)
+    alike(of_unknown_length, T)
+    alike(placed, A)
+    alike(placed, -A)
+    alike(kinds, A, 3)

@@ -18,7 +18,8 @@ from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
 from weft.capture._opaque import is_opaque
 from weft.capture._plain import COMPARISONS
-from weft.capture._values import Scalar, Traced, Undefined, is_traced
+from weft.capture._values import Array, Scalar, Traced, Undefined, is_traced
+from weft.ops._dim import Dim, hint_of
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -120,7 +121,10 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
     open_ = isinstance(args[0], Collected) and not recorder.can_decide(args[0].length) if args else False
     if args and type(args[0]) is RangeItems and args[0].traced:
         open_ = not recorder.can_decide(args[0].length)
-    if open_ and (cls in (tuple, set, frozenset) or type(args[0]) is RangeItems):
+    if args and isinstance(args[0], Array) and args[0].spec.shape:
+        size = args[0].spec.shape[0]
+        open_ = cls in (list, tuple) and isinstance(size, Dim) and hint_of(size) is None
+    if open_ and (cls in (tuple, set, frozenset) or type(args[0]) in (RangeItems, Array)):
         return recorder.opaque(cls, args, kwargs)
     if args and isinstance(args[0], Items) and args[0].untyped:
         from weft.capture._collect import collect

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._numpy_calls import call_named, method, special
-from weft.capture._values import Array
+from weft.capture._values import Array, Scalar
 from weft.ops import Spec
 from weft.ops._op import TABLE
 
@@ -112,13 +112,22 @@ def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
 def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
     arr, call = _target(recorder, arr), recorder.numpy.function
     vals = recorder.numpy.of_traced(vals)
-    if not _chooses(recorder, mask, arr, vals):
+    if not _chooses(recorder, mask, arr, vals) or _may_be_none(vals, arr):
         _changed(recorder, np.place, arr, mask, vals)
         return
     chosen = call(np.asarray, (mask, bool), {})
     order = call(np.subtract, (call(np.cumsum, (chosen,), {}), 1), {})
     each = call(np.take, (vals, call(np.reshape, (order, arr.shape), {})), {"mode": "wrap"})
     recorder.setitem(arr, ..., call(np.where, (chosen, each, arr), {}))
+
+
+def _may_be_none(values: Any, array: Any) -> bool:
+    """Whether there may be no values for an array that has elements."""
+    if isinstance(values, Scalar):
+        return False
+    shape = values.spec.shape if isinstance(values, Array) else np.shape(values)
+    sizes = [size for size in shape if not any(size is known for known in array.spec.shape)]
+    return any(type(size) is not int or size == 0 for size in sizes)
 
 
 @special(np.fill_diagonal)

@@ -38,6 +38,7 @@ PYTHON: dict[Any, Callable[..., Any]] = {}
 _WHOLE = {math.floor, math.ceil, math.trunc, math.gcd, math.lcm, math.factorial, math.comb, math.perm, math.isqrt}
 _TRUTHS = {math.isnan, math.isinf, math.isfinite, math.isclose, cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose}
 _FLOATS_OF_COMPLEX = {cmath.phase}
+_OF_FINITE = {math.isnan, math.isinf, math.isfinite, cmath.isnan, cmath.isinf, cmath.isfinite}
 
 
 _ORDERING = (sorted, min, max)
@@ -147,6 +148,8 @@ class PythonCalls:
 
     def _math(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = tuple(map(taken_out, args))
+        if function in _OF_FINITE and isinstance(args[0], Scalar) and args[0].kind in (int, bool):
+            return function(0)
         kind: Any = complex if function.__module__ == "cmath" else float
         if function in _WHOLE:
             kind = int
@@ -190,6 +193,22 @@ def _kind_of(value: Any) -> Any:
     if isinstance(value, Array):
         return value.spec.dtype
     return value.dtype if isinstance(value, np.generic) else type(value)
+
+
+@python(math.prod)
+def _prod(calls: PythonCalls, items: Any, /, *, start: Any = 1) -> Any:
+    if isinstance(items, (tuple, list)):
+        for item in items:
+            start = start * item
+        return start
+    return calls._math(math.prod, (items,), {} if start == 1 else {"start": start})
+
+
+@python(operator.index)
+def _index(calls: PythonCalls, x: Any) -> Any:
+    if isinstance(x, Scalar) and x.kind is int:
+        return x
+    return calls.recorder._builtin(operator.index, (x,), {})
 
 
 @python(abs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import sys
@@ -225,6 +226,10 @@ class Running(SizeNodes):
             except CaptureError as error:
                 if not self.active:
                     raise
+                if _is_straight(function.__code__) and not collect:
+                    self.reads.function(function)
+                    self.bound[function, collect] = function
+                    return function  # Python's own operations on traced values are all there is to capture
                 self.refuse(error.message, help=error.help)  # where it is called, not where it was defined
             self.reads.function(function)
             hooks = self.hooks_for(converted.sites, function.__globals__)
@@ -402,6 +407,8 @@ class Running(SizeNodes):
         self.reads.made(value)
         if self.state.assign(target, name, value):
             return
+        if type(target) is types.FunctionType and self.region is self.root and is_converted(target):
+            self.made(target)  # the program defined it
         if hasattr(target, "__dict__") or hasattr(type(target), "__slots__"):
             self.change_place(target, name, f".{name}")
         else:
@@ -545,6 +552,19 @@ def scalars_in(value: Any) -> Iterator[Scalar]:
 
 
 _OF_BYTES = frozenset({bytes, bytearray, memoryview})
+_OTHER_THAN_STRAIGHT = (
+    *("CALL", "JUMP", "STORE_", "DELETE_", "FOR_", "IMPORT", "SETUP", "YIELD", "CONTAINS", "IS_OP", "UNPACK", "ITER"),
+    *("ATTR", "METHOD", "SUBSCR", "GLOBAL", "LOAD_NAME", "FORMAT", "RAISE", "DEREF"),
+)
+
+
+def _is_straight(code: types.CodeType) -> bool:
+    """Whether code only computes values from its arguments, one after the other, and calls nothing."""
+    names = [instruction.opname for instruction in dis.get_instructions(code)]
+    other = [name for name in names if any(word in name for word in _OTHER_THAN_STRAIGHT)]
+    return not set(other) - {"STORE_FAST"} and not code.co_freevars
+
+
 _ASKING = frozenset({vars, iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 
 

@@ -20,6 +20,9 @@ def call_signature(function: Any) -> inspect.Signature:
         if not hasattr(inner, "__wrapped__"):
             break
         inner = inner.__wrapped__
+    if isinstance(inner, FunctionType) and "__signature__" in inner.__dict__:  # what it shows is not what it takes
+        shown, inner = inner, FunctionType(inner.__code__, inner.__globals__, closure=inner.__closure__)
+        inner.__defaults__, inner.__kwdefaults__ = shown.__defaults__, shown.__kwdefaults__
     return inspect.signature(inner, follow_wrapped=False)
 
 
