@@ -36,6 +36,19 @@ def test_draws_are_those_of_the_plain_call(program):
     assert not compiled._ran_plainly
 
 
+def test_a_run_that_is_given_up_draws_again_from_where_it_began():
+    def walk(steps):
+        place = [np.random.rand(2) for _ in range(steps)]
+        return np.array(place), np.random.rand()
+
+    compiled = weft.compile(walk)
+    for steps in (3, 2, 0, 4):
+        np.random.seed(1)
+        expected = call(walk, (steps,))
+        np.random.seed(1)
+        assert_same(call(compiled, (steps,)), expected)
+
+
 def test_weights_that_do_not_fit_raise_as_in_the_plain_call():
     program = lambda x: np.random.choice(x, p=x)  # noqa: E731
     with pytest.raises(ValueError, match="probabilities do not sum to 1"):

@@ -153,12 +153,27 @@ def shown(x):
     return f"{rows} {rows!r:>30}" + str(rows) + repr(rows)
 
 
+class Priced:
+    def __init__(self, x):
+        self.x = x
+
+    def __str__(self):
+        return "str"
+
+    def __format__(self, spec):
+        return f"{self.x[0]:{spec or '.1f'}}" if self.x[0] > 0 else "less"
+
+
+def formatted(x):
+    return f"{Priced(x)} {Priced(x)!s}" + format(Priced(x), ".3f") + format(Priced(x)) + str(Priced(x))
+
+
 def printed(x):
     print(Rows(x), f"{Rows(x)}", sep="|")
     return x * 2
 
 
-@pytest.mark.parametrize("program", [shown, printed])
+@pytest.mark.parametrize("program", [shown, printed, formatted])
 def test_texts_of_objects_are_made_when_the_graph_runs(program):
     assert fates(program, (X,), (-X,), (X * 2,))[0] == SAME
 

@@ -26,6 +26,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from weft import _where, pytree
 from weft._collector import paused_collector
 from weft._frames import hide_frames, without_frames
@@ -38,7 +40,7 @@ from weft.capture._budget import GivenUp, OverBudget, Trial, kind_of_call, too_m
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
 from weft.capture._guards import Guards
-from weft.capture._listed import may_differ, repeatable
+from weft.capture._listed import draws, may_differ, repeatable
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._proxy import Proxy
@@ -428,10 +430,15 @@ class CompiledFunction:
         if not (may_differ(entry.graph) and repeatable(entry.graph)):
             return run
 
+        drawn = draws(entry.graph)
+
         def run_or_plainly(*values: Any) -> Any:
+            state = np.random.get_state() if drawn else None
             try:
                 return run(*values)
             except OtherArray as error:
+                if state is not None:
+                    np.random.set_state(state)
                 args, kwargs = _as_call(self._takes, values)
                 return self._plainly(args, kwargs, GivenUp(), _said(error))
 

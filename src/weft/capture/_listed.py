@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.capture._draws import draw, shuffled
 from weft.graph import Graph
 from weft.graph._control import check, fail
 from weft.graph._list_arrays import array_of, with_rows
@@ -19,9 +20,21 @@ def may_differ(graph: Graph) -> bool:
 
 
 def repeatable(graph: Graph) -> bool:
-    """Whether a run that is given up leaves nothing behind: no array written, nothing printed or drawn."""
+    """Whether a run that is given up leaves nothing behind: no array written, nothing printed.
+
+    What it has drawn from NumPy's own generator can be put back.
+    """
     given = any(node.op == "placeholder" and node.meta.get("type") is None for node in graph.nodes)
     return all(_leaves_nothing(node) and not (given and _changes(node)) for node in _nodes(graph))
+
+
+def draws(graph: Graph) -> bool:
+    """Whether a graph draws from NumPy's own generator."""
+    return any(_draws(node) for node in _nodes(graph))
+
+
+def _draws(node: Any) -> bool:
+    return node.target in (draw, shuffled) and node.args[0] is None
 
 
 def _changes(node: Any) -> bool:
@@ -43,7 +56,7 @@ def _leaves_nothing(node: Any) -> bool:
         return not node.kwargs.get("writes")
     if node.op == "call_method" and node.target in _OF_LISTS:
         return True  # of a list that the program made
-    if node.bodies:
+    if node.bodies or _draws(node):
         return True  # their nodes are looked at one by one
     kind = kind_of(node)
     if kind == EFFECT:

@@ -33,13 +33,14 @@ _METHODS: dict[Any, tuple[str, ...]] = {
     bool: ("__bool__", "__len__"),
     repr: ("__repr__",),
     str: ("__str__", "__repr__"),
+    format: ("__format__", "__str__", "__repr__"),
 }
 """Function → the methods that it calls, the first that there is."""
 _TAKING_ALL = frozenset(
     {list, tuple, set, frozenset, sum, sorted, min, max, any, all, enumerate, zip, map, filter, np.array, np.asarray}
 )
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, range, slice, NoneType, np.ndarray})
-_SLOTS = (object.__repr__, object.__str__)
+_SLOTS = (object.__repr__, object.__str__, object.__format__)
 
 
 def own_method(function: Any, value: Any) -> FunctionType | None:
@@ -67,6 +68,11 @@ def run_own(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[A
     found = own_method(function, args[0]) if args else None
     if found is None or (function is next and len(args) > 1):  # what the default is for has to be caught
         return None
+    if function is format:
+        spec = args[1] if len(args) > 1 else ""
+        if found.__name__ != "__format__" and spec != "":
+            return None  # what `object.__format__` says to that
+        args = (args[0], spec) if found.__name__ == "__format__" else args[:1]
     result = recorder.run(found, args, {})
     return (result != 0 if function is bool and found.__name__ == "__len__" else result,)
 
@@ -100,6 +106,7 @@ class _Steps:
 
 
 def shown(recorder: Recorder, value: Any, conversion: str | None = None) -> Any:
-    """The text that an object of the program's own shows; any other value as it is."""
-    own = run_own(recorder, repr if conversion == "r" else str, (value,))
+    """The text that an object of the program's own shows in a text; any other value as it is."""
+    function: Any = {None: format, "r": repr, "s": str}.get(conversion)
+    own = None if function is None else run_own(recorder, function, (value,))
     return value if own is None else own[0]

@@ -58,7 +58,7 @@ def captured_print(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, 
         recorder.refuse(
             f"print(..., file=...) into a {type(file).__name__}", help="return the text, and write it outside"
         )
-    args = tuple(shown(recorder, value) for value in args)
+    args = tuple(shown(recorder, value, "s") for value in args)
     how = {key: value for key, value in kwargs.items() if key != "file"}
     recorder.create(print_error if file is not None and file is sys.stderr else print, args, how, None)
 
