@@ -36,6 +36,7 @@ def test_draws_are_those_of_the_plain_call(program):
     assert not compiled._ran_plainly
 
 
+@pytest.mark.filterwarnings("ignore:.*ran as plain Python")
 def test_a_run_that_is_given_up_draws_again_from_where_it_began():
     def walk(steps):
         place = [np.random.rand(2) for _ in range(steps)]
