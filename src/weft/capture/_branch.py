@@ -282,11 +282,13 @@ class Join:
 
     def _alone(self, value: Any, side: int, branch: Any) -> bool:
         """Whether the containers in what a side leaves were made there, and have one name only."""
-        made, held = self.regions[side].made, self.recorder.lists.held
-        names = self.names[side]
+        containers = containers_in(value)
+        if not containers:
+            return True
+        made, held, names = self.regions[side].made, self.recorder.lists.held, self.names[side]
         if not names:
             names.update(id(c) for result in branch.results[side] for c in containers_in(result))
-        return all(id(c) in made and id(c) not in held and names[id(c)] < 2 for c in containers_in(value))
+        return all(id(c) in made and id(c) not in held and names[id(c)] < 2 for c in containers)
 
     def _owned(self, a: Any, b: Any) -> bool:
         """Whether what two sides leave is two containers of the running graph, or becomes so; else neither changes."""
