@@ -503,3 +503,14 @@ def test_checks_and_masks_of_numpy() -> None:
     alike(placed, A)
     alike(placed, -A)
     alike(kinds, A, 3)
+
+
+def test_arrays_are_written_in_place_beside_a_call(lib: Any) -> None:
+    def program(x):
+        y = lib.opaque(x)
+        z = np.zeros(len(x))
+        for k in range(len(x)):
+            z[k] = y[k] + k
+        return lib.opaque(z), z
+
+    assert "z[k] = " in alike(program, B).code

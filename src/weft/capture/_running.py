@@ -198,7 +198,7 @@ class Running(SizeNodes):
         def create(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Opaque:
             node = self.create(target, args, kwargs, None)
             if target is function:
-                node.meta["must_run"] = True
+                node.meta["must_run"] = node.meta["handed"] = True
             return Opaque(self, node)
 
         self.hand_out((args, kwargs))

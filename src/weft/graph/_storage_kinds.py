@@ -234,6 +234,8 @@ def writes_directly(node: Node) -> bool:
         return False
     if node.bodies or (node.op == "call_function" and not node._input_nodes):
         return False  # what is in bodies is asked for itself; what is given no value has none to write to
+    if node.op == "call_function" and node.meta.get("handed"):
+        return False  # what it was given is written later by `written` alone, and what it gives may share all of that
     return node.is_impure(impure_random=False) and not (is_check(node) or changes_list(node) or holds(node))
 
 
