@@ -500,6 +500,73 @@ def first_of(items):
         return None
 
 
+def _asks(kind):
+    return kind is IndexError
+
+
+def _fails():
+    raise RuntimeError("helper")
+
+
+class ByAFunction:
+    """Lets a function decide."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        return _asks(kind)
+
+
+class FailsByAFunction(ByAFunction):
+    def __exit__(self, kind, error, trace):
+        if kind is not None:
+            _fails()
+
+
+class FailsByAMethod(ByAFunction):
+    def __exit__(self, kind, error, trace):
+        self.close(kind)
+
+    def close(self, kind):
+        if kind is not None:
+            self.fail()
+
+    def fail(self):
+        raise RuntimeError("method")
+
+
+class FailsByAnother(ByAFunction):
+    def __init__(self):
+        self.held = FailsByAMethod()
+
+    def __exit__(self, kind, error, trace):
+        self.held.close(kind)
+
+
+class Closes(ByAFunction):
+    """Calls a method that raises nothing."""
+
+    closed = 0
+
+    def __exit__(self, kind, error, trace):
+        self.close()
+
+    def close(self):
+        self.closed = 1
+
+
+def _managed(manager):
+    def program(x, i):
+        y = 0.0
+        if x[0] > -5:
+            with manager():
+                y = x[i] * 2
+        return y
+
+    return program
+
+
 EITHER = {SAME, PLAINLY}
 
 
@@ -574,6 +641,18 @@ def test_refused(program: Callable[..., Any], calls: list[tuple[Any, ...]]) -> N
 
 def test_managers_that_let_exceptions_through_are_captured() -> None:
     assert fates(let_through, (X, X), (X, np.zeros(3))) == [SAME, SAME]
+
+
+@pytest.mark.parametrize("manager", [ByAFunction, FailsByAFunction, FailsByAMethod, FailsByAnother])
+def test_what_an_exit_calls_may_swallow_or_raise(manager: Any) -> None:
+    assert fates(_managed(manager), *PLACES)[0] in EITHER
+
+
+def test_an_exit_that_calls_what_raises_nothing_is_captured() -> None:
+    compiled = weft.compile(_managed(Closes))
+    assert compiled(X, 1) == X[1] * 2
+    assert compiled(X, 2) == X[2] * 2
+    assert compiled.cache_info().misses == 1
 
 
 def test_exceptions_under_a_condition_are_whole() -> None:

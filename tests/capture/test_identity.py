@@ -129,6 +129,31 @@ def same_list(n):
     return a is b, a is c
 
 
+class Vec3:
+    """An object of the program."""
+
+    def __init__(self, x):
+        self.x = x
+
+
+def which_object(x):
+    a, b = Vec3(1.0), Vec3(2.0)
+    c = a if x[0] > 0 else b
+    return c.x
+
+
+class Other:
+    """Of another class."""
+
+    x = 3.0
+
+
+def one_list_or_another(x):
+    a, b = [1.0], [2.0]
+    c = a if x[0] > 0 else b
+    return c is a
+
+
 @pytest.mark.parametrize(
     ("program", "calls", "compiled"),
     [
@@ -147,27 +172,21 @@ def same_list(n):
         (after_a_loop, [(X,), (-X,)], REFUSED),
         (inside_a_loop, [(X,), (-X,)], SAME),
         (same_list, [(3,), (30,)], SAME),
+        (one_list_or_another, [(X,), (-X,)], SAME),
+        (which_object, [(X,), (-X,)], SAME),
     ],
 )
 def test_is(program: Callable[..., Any], calls: list[tuple[Any, ...]], compiled: str) -> None:
     assert fates(program, *calls) == [compiled, SAME]
 
 
-class Vec3:
-    """An object of the program."""
-
-    def __init__(self, x):
-        self.x = x
-
-
-def which_object(x):
-    a, b = Vec3(1.0), Vec3(2.0)
-    c = a if x[0] > 0 else b
+def either_object(x):
+    c = Vec3(1.0) if x[0] > 0 else Other()
     return c.x
 
 
-def test_two_objects_of_one_class_are_told_apart_in_words() -> None:
+def test_objects_of_two_classes_are_told_apart_in_words() -> None:
     with pytest.raises(CaptureError) as caught:
-        weft.compile(which_object)(X)
-    assert "a Vec3 and another: which one, only running tells" in caught.value.message
+        weft.compile(either_object)(X)
+    assert "a Vec3 and a Other" in caught.value.message
     assert caught.value.help == "choose between what the objects hold, attribute by attribute"

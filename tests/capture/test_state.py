@@ -244,6 +244,63 @@ def before_an_index_error(o, x):
     return v
 
 
+@program(a=None)
+def writes_before_an_exception_in_a_loop(o, x):
+    for i in range(int(x[0] > 100) + 9):
+        o.a = x + i
+        o.a[0] = 7.0
+        v = o.a[1:]
+        v[0] = x[i]
+        o.a[2] = i
+
+
+@program(a=None)
+def writes_before_an_exception_in_a_branch(o, x):
+    if x[0] < 100:
+        o.a = np.zeros(3)
+        o.a[0] = 3.0
+        for i in range(9):
+            o.a[i] = 5.0
+        o.a[1] = 4.0
+
+
+@program(a=None, n=0)
+def writes_before_an_exception_in_a_while(o, x):
+    i = 0
+    while True:
+        a = x * i
+        o.a = a
+        a[1] = 5.0
+        for _ in range(2):
+            o.n += 1
+            o.a[0] += 1
+        if x[i] > 100:
+            break
+        a[2] = 6.0
+        i += 1
+
+
+@program(n=0, found=[], last=None)
+def breaks_out_of_a_while(o, x):
+    i = 0
+    while True:
+        o.n += 1
+        o.found.append(x[i])
+        if x[i] > 1.5 and o.n > 1:
+            break
+        o.last = x[i]
+        i += 1
+    return o.n
+
+
+@program(n=0)
+def returns_out_of_a_while(o, x):
+    while True:
+        o.n += 1
+        if o.n * x[1] > 5:
+            return o.n
+
+
 @program(n=0, limit=1.5)
 def before_a_traced_exception(o, x):
     o.n += 1

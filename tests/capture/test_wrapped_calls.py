@@ -316,3 +316,85 @@ def test_deques_and_saved_files(tmp_path: Any) -> None:
     weft.script(appended).save(path)
     with pytest.raises(CaptureError, match="add changes a list"):
         weft.load(path, allow=[add])(X)
+
+
+class Counter:
+    """Counts calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+CALLS = 0
+CACHE = {"k": 0.0}
+COUNTER = Counter()
+
+
+def _count() -> None:
+    global CALLS
+    CALLS += 1
+
+
+@weft.wrap
+def counts(x: Any) -> Any:
+    _count()
+    CACHE["k"] = float(CALLS)
+    COUNTER.calls += 1
+    return x * len(CACHE)
+
+
+@weft.wrap
+def counts_in(counter: Any, x: Any) -> Any:
+    counter.calls += 1
+    return x
+
+
+def global_after(x):
+    counts(x)
+    return x * CALLS
+
+
+def item_after(x):
+    return counts(x) + CACHE["k"]
+
+
+def attribute_after(x):
+    return counts(x) + COUNTER.calls
+
+
+def attribute_of_an_own_object(x):
+    counter = Counter()
+    return counts_in(counter, x) + counter.calls
+
+
+def global_in_a_loop(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += CALLS
+        counts(x[i])
+    return total
+
+
+@pytest.mark.parametrize(
+    "program", [global_after, item_after, attribute_after, attribute_of_an_own_object, global_in_a_loop]
+)
+def test_what_a_wrapped_function_changes_is_not_read_after_it(program: Any) -> None:
+    with pytest.raises(CaptureError, match=r"is read, which counts(_in)? may change: that is marked with weft\.wrap"):
+        weft.compile(program)(X)
+
+
+def test_what_is_read_before_a_wrapped_function_changes_it() -> None:
+    def before(x: Any) -> Any:
+        n = CALLS
+        return counts(x) + n
+
+    compiled, start = weft.compile(before), CALLS
+    assert [float(compiled(X)[0]) for _ in range(3)] == [start, start + 1, start + 2]
+
+
+def test_builtins_that_only_look_need_no_check() -> None:
+    space: dict[str, Any] = {"size": weft.wrap(len), "weft": weft}
+    exec("def program(x):\n    items = [x[0], x[1]]\n    return size(items) + x", space)
+    gm = weft.symbolic_trace(space["program"])
+    called = weft.symbolic_trace(lambda x: floor(x.sum()))
+    assert not [node for graph in (gm, called) for node in graph.graph.nodes if "as_given" in node.name]

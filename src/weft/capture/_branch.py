@@ -34,6 +34,7 @@ from weft.capture._present import note_orders, orders
 from weft.capture._raising import raises
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
+from weft.capture._stand_ins import Meeting, ObjectTree, fill, flatten, parts_of
 from weft.capture._unsettled import meeting
 from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined, is_traced
 from weft.errors import TraceError, UnknownShape, WeftError
@@ -186,9 +187,12 @@ class Branch:
         return joined[: len(values)]
 
     def _join(self) -> tuple[Any, ...]:
-        join = Join(self.recorder, self.regions)
+        join = Join(self.recorder, self.regions, self.site.line)
         joined = []
         names = (*self.site.names, *self.watched.names)
+        for index, name in enumerate(names):
+            if name in self.site.live or index >= len(self.site.names):
+                join.meeting.pair(*(result[index] for result in self.results))
         for index, name in enumerate(names):
             one, other = (result[index] for result in self.results)
             live = name in self.site.live or index >= len(self.site.names)
@@ -237,10 +241,11 @@ class _Later:
 class Join:
     """Collects what two regions give, and makes the `cond` node of it."""
 
-    def __init__(self, recorder: Recorder, regions: list[Region]) -> None:
+    def __init__(self, recorder: Recorder, regions: list[Region], line: int = 0) -> None:
         self.recorder = recorder
         self.regions = regions
         self.names: tuple[Counter[int], Counter[int]] = (Counter(), Counter())  # names that containers have after each
+        self.meeting = Meeting(recorder, regions, f"the branch at line {line} has left a variable")
         self.outputs: tuple[list[Any], list[Any]] = ([], [])
         self.types: list[tuple[str, Type]] = []
         self.layouts: list[Any] = []  # of each type: how its array lies
@@ -259,26 +264,15 @@ class Join:
             return self._slot(name, Type(unknown=True), (a, b))
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self._undefined(name, a, b, branch)
-        (leaves_a, tree_a), (leaves_b, tree_b) = map(self.recorder.lists.flatten, (a, b))
+        (leaves_a, tree_a), (leaves_b, tree_b) = map(self._flat, (a, b), self.regions)
         if tree_a != tree_b:
             if self.recorder.untyped:
                 loose = not alone and any(self.recorder.lists.get(v) is None and containers_in(v) for v in (a, b))
                 return self._slot(name, Type(unknown=True, joined=loose), (a, b))
-            joined = any_type(self.recorder, a, b)
-            if joined is not None:
-                return self._apart(name, a, b, joined, branch)
-            a, b, where = differing(a, b)
-            self._disagree(name, (a, b), branch, where)
+            return self._apart(name, a, b, (tree_a, tree_b), branch)
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
-        return _Later(lambda items: self._met(tree_a, [p(items) if isinstance(p, _Later) else p for p in parts], alone))
-
-    def _met(self, tree: Any, leaves: list[Any], alone: bool) -> Any:
-        """The container that a variable is after the branch, made anew of what both sides leave."""
-        value = tree.unflatten(leaves)
-        if not alone:
-            return self.recorder.lists.standing(value, "one of two that a branch leaves")
-        self.recorder.reads.made(value)
-        return value
+        built = self.meeting.build
+        return _Later(lambda items: built(tree_a, a, b, (p(items) if isinstance(p, _Later) else p for p in parts)))
 
     def _alone(self, value: Any, side: int, branch: Any) -> bool:
         """Whether the containers in what a side leaves were made there, and have one name only."""
@@ -308,12 +302,22 @@ class Join:
         with self.recorder.within(region):
             return function(*args)
 
-    def _apart(self, name: str, a: Any, b: Any, joined: Type, branch: Any) -> Any:
-        """What is of one structure on one side and of another on the other: tuples part by part, all else as it is."""
-        if type(a) is not tuple or type(b) is not tuple or len(a) != len(b):
+    def _flat(self, value: Any, region: Region) -> Any:
+        return self._within(region, flatten, self.recorder, value)
+
+    def _apart(self, name: str, a: Any, b: Any, trees: tuple[Any, Any], branch: Any) -> Any:
+        """What is of one structure on one side and of another on the other: tuples and objects part by part."""
+        one, other = trees
+        joined = any_type(self.recorder, a, b)
+        alike = one.kind is other.kind and one.context == other.context and len(one.children) == len(other.children)
+        if alike and (isinstance(one, ObjectTree) or (one.kind is tuple and joined is not None)):
+            parts = [self.value(name, x, y, branch) for x, y in zip(parts_of(a), parts_of(b), strict=True)]
+            built = self.meeting.built
+            return _Later(lambda items: built(one, [p(items) if isinstance(p, _Later) else p for p in parts], a, b))
+        if joined is not None:
             return self._slot(name, joined, (a, b))
-        parts = [self.value(name, x, y, branch) for x, y in zip(a, b, strict=True)]
-        return _Later(lambda items: tuple([p(items) if isinstance(p, _Later) else p for p in parts]))
+        a, b, where = differing(a, b)
+        return self._disagree(name, (a, b), branch, where)
 
     def _chosen(self, value: Any) -> Type | None:
         """Where no types are known, a branch may choose a function or class too: it is called as it is."""
@@ -350,9 +354,11 @@ class Join:
             return self._built(lambda v, f: kind(name, v, f, value.why), held, flag)
         if isinstance(value, Undefined):
             return value
-        leaves, tree = self.recorder.lists.flatten(value)
+        recorder, (leaves, tree) = self.recorder, self._flat(value, self.regions[side])
         parts = [self._passed(name, leaf, side) for leaf in leaves]
-        return _Later(lambda items: tree.unflatten(p(items) if isinstance(p, _Later) else p for p in parts))
+        return _Later(
+            lambda items: fill(recorder, tree, value, (p(items) if isinstance(p, _Later) else p for p in parts))
+        )
 
     def _passed(self, name: str, leaf: Any, side: int) -> Any:
         if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):

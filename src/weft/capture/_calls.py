@@ -11,6 +11,7 @@ from weft.capture._missing import question
 from weft.capture._object_calls import object_call
 from weft.capture._opaque import Opaque
 from weft.capture._ordering import ordered
+from weft.capture._own_operators import updated_own
 from weft.capture._plain import UPDATES
 from weft.capture._python_calls import asked_of
 from weft.capture._values import Array, Traced
@@ -90,6 +91,9 @@ def whole_list(recorder: Recorder, value: Any) -> Any:
 
 def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
     """What `value += by` stores, which a list or the like does by changing itself."""
+    own = updated_own(recorder, sign, value, by)
+    if own is not None:
+        return own[0]
     if type(value) in _CHANGING:
         if isinstance(by, Array):
             return UPDATES[sign](whole_list(recorder, value), by)  # an array, and the list stays as it is

@@ -7,13 +7,13 @@ captured again.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._again import Remembered
 from weft.capture._convert_site import Site
@@ -39,6 +39,7 @@ from weft.capture._merge import (
 from weft.capture._region import Buffer, Region
 from weft.capture._same_body import captured
 from weft.capture._sharing import may_be
+from weft.capture._stand_ins import flatten, has_identity, with_parts
 from weft.capture._unsettled import settle, unsettled
 from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Undefined
 from weft.graph import Node
@@ -75,6 +76,7 @@ class Variable:
     why: str | None = None
     found: Any = None  # what an iteration finds
     kept: bool = False  # whether it leaves that very object
+    left: Any = None  # what the iteration leaves
 
 
 class Again(Exception):
@@ -90,6 +92,7 @@ class Carry:
         self.start = values
         self.types: dict[tuple[str, int], Type] = {}  # widened types, by variable and leaf
         self.variables: list[Variable] = []
+        self.opened: set[str] = set()  # variables that are one object or another, carried attribute by attribute
         self.whole: set[str] = set()  # variables whose structure changes, carried as one value of unknown type
         self.around = recorder.region
         self.lifted = len(self.around.lifted)
@@ -99,6 +102,7 @@ class Carry:
         self.maybe: dict[str, tuple[Any, list[Any], str | None]] = {}  # variables that iterations may leave unassigned
         self.added: set[str] = set()  # items and attributes that this pass found missing, and added
         self.without: Any = None  # what a pass captured that found them missing, and no mark in their place
+        self.changed = 0  # how many changes of objects there were before this pass
         self.asked = 0  # how many questions about types there were before this pass
         self.answers: set[frozenset[Any]] = set()  # what each pass answered to those in the body
         self.unordered: set[int] = set()  # ids of arrays whose place others take that lie otherwise, where that matters
@@ -113,6 +117,7 @@ class Carry:
     def begin(self, region: Region) -> tuple[Any, ...]:
         """The variables as an iteration finds them, with a placeholder in the region for each that is carried."""
         self.asked, self.added = len(self.recorder.asked), set()
+        self.changed = len(self.recorder.changed)
         self.variables = [self._variable(name, value) for name, value in zip(self.site.names, self.start, strict=True)]
         found = []
         for variable in self.variables:
@@ -122,22 +127,38 @@ class Carry:
                 found.append(Added(variable.name, self.site.line) if added else variable.start)
                 continue
             leaves = [self._symbol(part, region) if isinstance(part, Slot) else part for part in variable.parts]
-            value = variable.tree.unflatten(leaves)
+            value = variable.found = self._standing(variable, leaves)
             self.recorder.lists.stands_for(value, variable.start)
-            variable.found = value
-            parts = tuple(value) if type(value) is list else value
-            self.recorder.lists.standing(parts, "one that the iterations of a loop hand on")
             if variable.flag is not None:
                 value = MaybeUnbound(variable.name, value, self._symbol(variable.flag, region))
             found.append(value)
         return tuple(found)
+
+    def _standing(self, variable: Variable, leaves: list[Any]) -> Any:
+        """A variable of given leaves: an object that stays what it is, or one that stands for those of the turns."""
+        before = [] if variable.late else self._flat(variable.name, variable.start)[0]
+        if not variable.late and len(before) == len(leaves) and all(map(operator.is_, before, leaves)):
+            return variable.start
+        value = variable.tree.unflatten(leaves)
+        self.recorder.stand_ins.note(value, variable.start, why=self._where, fixed=False)
+        parts = tuple(value) if type(value) is list else value
+        self.recorder.lists.standing(parts, "one that the iterations of a loop hand on")
+        return value
+
+    @property
+    def _where(self) -> str:
+        return f"the loop at line {self.site.line} has left a variable"
+
+    def _flat(self, name: str, value: Any) -> tuple[list[Any], Any]:
+        """The leaves of a variable, and its structure."""
+        return ([value], LEAF) if name in self.whole else flatten(self.recorder, value, name in self.opened)
 
     def _variable(self, name: str, value: Any) -> Variable:
         if name not in self.site.live:
             return Variable(name, Undefined(name), late=True)
         if isinstance(value, Undefined):
             return self._unassigned(name, value)
-        leaves, tree = self.recorder.lists.flatten(value) if name not in self.whole else ([value], LEAF)
+        leaves, tree = self._flat(name, value)
         made = Variable(name, value, tree)
         for k, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, Tensor)):
@@ -167,7 +188,7 @@ class Carry:
         known = self.maybe.get(name)
         start, flag = value, False
         if isinstance(value, (MaybeUnbound, PartlyDefined)):
-            leaves, tree = pytree.flatten(value.value)
+            leaves, tree = flatten(self.recorder, value.value)
             known = known or (tree, [type_in(self.recorder, leaf) or leaf for leaf in leaves], value.why)
             flag = value.ran
         else:
@@ -223,10 +244,13 @@ class Carry:
                 if variable.name in self.site.live:
                     self._disagree(variable.name, variable.start, value)
                 continue
-            whole = variable.name in self.whole
-            leaves, tree = ([value], LEAF) if whole else self.recorder.lists.flatten(value)
+            variable.left = value
+            leaves, tree = self._flat(variable.name, value)
             variable.kept = value is variable.found
-            rebound = not (whole or variable.kept) and self._rebound(variable, value)
+            if self._to_open(variable, leaves, tree):
+                again = True
+                continue
+            rebound = not (variable.name in self.whole or variable.kept) and self._rebound(variable, value)
             if rebound or tree != variable.tree or self._other_list(variable, leaves):
                 joined = any_type(self.recorder, variable.start, value)
                 if self.recorder.untyped or joined is not None:
@@ -243,6 +267,7 @@ class Carry:
         self._check_answers(slots)
         self._check_added(slots, body)
         self._check_memory(slots, region, body)
+        self._check_changed()
         return slots
 
     def unchanged(self) -> list[Slot]:
@@ -252,6 +277,45 @@ class Carry:
         for slot in slots:
             slot.final = slot.symbol
         return slots
+
+    def _to_open(self, variable: Variable, leaves: list[Any], tree: Any) -> bool:
+        """Whether a variable is found to be one object or another: it is taken apart from now on."""
+        name = variable.name
+        if name in self.opened or name in self.whole:
+            return False
+        same = tree == variable.tree and all(
+            isinstance(part, Slot) or is_same(part, leaf) for part, leaf in zip(variable.parts, leaves, strict=True)
+        )
+        if same or flatten(self.recorder, variable.start)[1] != flatten(self.recorder, variable.left)[1]:
+            return False
+        if not any(map(has_identity, (*variable.parts, *leaves))):
+            return False
+        self.opened.add(name)
+        self.types = {key: found for key, found in self.types.items() if key[0] != name}
+        return True
+
+    def _check_changed(self) -> None:
+        """Refuse that the body changes, by another name, what a variable was before the loop."""
+        changed = set(self.recorder.changed[self.changed :])
+        for variable in self.variables:
+            if variable.found is None or variable.found is variable.start or not changed:
+                continue
+            hit = next((part for part in with_parts(variable.start) if id(part) in changed), None)
+            if hit is not None:
+                self.recorder.refuse(
+                    f"the loop at line {self.site.line} changes a {type(hit).__name__} that {spoken(variable.name)} is "
+                    "before it, and is not after it: which one changes, only running tells",
+                    help="change a copy",
+                )
+
+    def _after(self, variable: Variable, leaves: list[Any]) -> Any:
+        """A variable after the loop: what stands for what it was before, and what the turns leave."""
+        if variable.found is variable.start and variable.found is not None:
+            return variable.start
+        value = variable.tree.unflatten(leaves)
+        found = (one for one in (variable.start, variable.left) if one is not None and not isinstance(one, Undefined))
+        self.recorder.stand_ins.note(value, *found, why=self._where)
+        return self.recorder.lists.standing(value, "one that a loop leaves")
 
     def _lies_as_found(self, slot: Slot) -> bool:
         """Whether an array lies in order after the iteration too, where the iteration took it to do so before."""
@@ -387,14 +451,15 @@ class Carry:
         if variable.name not in self.site.live:
             return False
         if isinstance(value, (MaybeUnbound, PartlyDefined)):
-            leaves, tree = pytree.flatten(value.value)
+            leaves, tree = flatten(self.recorder, value.value)
             self.maybe[variable.name] = (tree, [type_in(self.recorder, leaf) or leaf for leaf in leaves], value.why)
             return True
         if isinstance(value, Undefined):
             return False
         if variable.name in self.places:
             self.added.add(variable.name)
-        leaves, variable.tree = pytree.flatten(value)
+        variable.left = value
+        leaves, variable.tree = flatten(self.recorder, value)
         if variable.name in self.places and self.remembered.flags:
             types = [type_in(self.recorder, leaf) or leaf for leaf in leaves]
             self.maybe[variable.name] = (variable.tree, types, None)
@@ -422,7 +487,8 @@ class Carry:
     def _flagged(self, variable: Variable, value: Any, slots: list[Slot]) -> bool:
         """A variable that an iteration may leave unassigned: carried with whether it has a value."""
         held, ran = (value.value, value.ran) if isinstance(value, (MaybeUnbound, PartlyDefined)) else (value, True)
-        leaves, tree = pytree.flatten(held)
+        variable.left = held
+        leaves, tree = flatten(self.recorder, held)
         if tree != variable.tree:
             self._disagree(variable.name, variable.start, held)
         again = False
@@ -498,7 +564,7 @@ class Carry:
         leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
         if variable.kept and not variable.late and containers_in(variable.start):
             return variable.start
-        value = self.recorder.lists.standing(variable.tree.unflatten(leaves), "one that a loop leaves")
+        value = self._after(variable, leaves)
         if variable.flag is not None:
             flag = values.get(id(variable.flag), variable.flag.init)
             return (

@@ -67,6 +67,7 @@ _PURE: frozenset[Any] = frozenset(
     }
 )
 """Builtins that change nothing, whatever they are given."""
+_FINDING = frozenset({"index", "count", "remove", "get", "pop", "setdefault", "add", "discard"})
 _HELD_HERE = 2  # references to an object in a variable: that, and the argument of who counts them
 _CAPTURED = "__weft_captured_when_called__"  # marks what stands for a function of the program
 _APPLYING = (map, filter, functools.reduce, iter)
@@ -245,6 +246,8 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     args = with_begun(recorder, function, args)
     if _is_pure(function) or str(getattr(function, "__module__", None)).startswith("weft."):
         return function(*args, **kwargs)
+    if getattr(function, "__name__", None) in _FINDING and args:
+        recorder.stand_ins.check_found(args[0])
     if takes_grown(recorder, args, kwargs) and _recordable(function):
         return _recorded(recorder, function, args, kwargs)
     if not _only_stores(function):
@@ -290,7 +293,8 @@ def _is_pure(function: Any) -> bool:
 
 def _allowed(recorder: Recorder, value: Any) -> bool:
     """Whether an object was made where the program is now; its change is then noted."""
-    allowed = id(value) in recorder.region.made and id(value) not in recorder.lists.held
+    held = id(value) in recorder.lists.held or id(value) in recorder.stand_ins.fixed
+    allowed = id(value) in recorder.region.made and not held
     recorder.python_effects += allowed
     return allowed
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft import pytree
 from weft.capture._chosen import Joined, chosen
-from weft.capture._merge import describe
+from weft.capture._merge import describe, is_same
 from weft.capture._sharing import may_be, tie
-from weft.capture._values import Array, Scalar
+from weft.capture._stand_ins import flatten
+from weft.capture._values import Array, Scalar, Traced
 from weft.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
     name = type(values).__name__
     if not values:
         raise IndexError(f"{name} index out of range")
-    parts = [pytree.flatten(value) for value in values]
+    parts = [flatten(recorder, value) for value in values]
     first, tree = parts[0]
     if any(other != tree for _, other in parts):
         if not recorder.deriving and all(type(leaf) in _DATA for leaves, _ in parts for leaf in leaves):
@@ -38,11 +38,13 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
         _refuse(recorder, name, values)
     columns = zip(*(leaves for leaves, _ in parts), strict=True)
     item = tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
-    recorder.reads.from_outside(item)  # a list among the items is that list, not a new one to be changed
+    recorder.stand_ins.note(item, *values, why=f"a {name} has been indexed by a traced value")
     return recorder.lists.standing(item, f"one of the items of a {name}")
 
 
 def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
+    if all(is_same(value, values[0]) for value in values) and not isinstance(values[0], Traced):
+        return values[0]
     kinds = {_kind(value) for value in values}
     if len(kinds) > 1 and all(isinstance(value, (Array, np.ndarray)) for value in values):
         return _unlike(recorder, name, values, key)

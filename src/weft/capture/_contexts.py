@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 import re
 from collections.abc import Iterator
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,7 +19,8 @@ from weft.capture._cells import Restart
 from weft.capture._convert import is_converted_code
 from weft.capture._raising import QUIET
 from weft.capture._region import NotArithmetic
-from weft.capture._state_places import Learned
+from weft.capture._state_places import Learned, is_own
+from weft.capture._touched import codes
 from weft.capture._values import Traced
 from weft.capture._whole import StaysWhole
 from weft.errors import TraceError, WeftError
@@ -94,7 +96,7 @@ class _Captured:
     def __init__(self, hooks: Hooks, manager: Any) -> None:
         self.recorder = hooks.recorder
         self.manager = manager
-        self.swallows = _may_swallow(type(manager).__exit__)
+        self.swallows = _may_swallow(manager)
         self.final: Any = None
 
     def __enter__(self) -> Any:
@@ -129,9 +131,9 @@ class _Suppressing:
         return kind is not None and issubclass(kind, Exception) and self.manager.__exit__(kind, *rest)
 
 
-def _may_swallow(method: Any) -> bool:
+def _may_swallow(manager: Any) -> bool:
     """Whether an `__exit__` may give something true, or raise another exception, going by its code."""
-    code = getattr(method, "__code__", None)
+    code = getattr(type(manager).__exit__, "__code__", None)
     if code is None:
         return True
     before: Any = None
@@ -140,9 +142,34 @@ def _may_swallow(method: Any) -> bool:
             # What is jumped to is the end of an expression such as `a or False`.
             if instruction.is_jump_target or before.opname != "LOAD_CONST" or before.argval:
                 return True
-        elif instruction.opname == "RAISE_VARARGS" or (instruction.opname == "RETURN_CONST" and instruction.argval):
+        elif instruction.opname == "RETURN_CONST" and instruction.argval:
             return True
         before = instruction
+    held = [value for value in vars(manager).values() if is_own(type(value))] if hasattr(manager, "__dict__") else []
+    return _may_raise(type(manager).__exit__, [manager, *held], set())
+
+
+def _may_raise(function: Any, objects: list[Any], seen: set[Any]) -> bool:
+    """Whether a function has a `raise`, or one of the program's that it names: a global, or a method of `objects`."""
+    if isinstance(function, property):
+        function = function.fget
+    elif isinstance(function, (staticmethod, classmethod, MethodType)):
+        function = function.__func__
+    if not isinstance(function, FunctionType) or function in seen or not is_own(function):
+        return False
+    seen.add(function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for code in codes(function.__code__):
+        if any(instruction.opname == "RAISE_VARARGS" for instruction in dis.get_instructions(code)):
+            return True
+        for name in (*code.co_names, *code.co_freevars):
+            found = [inspect.getattr_static(type(one), name, None) for one in objects]
+            found += [getattr(one, "__dict__", {}).get(name) for one in objects]
+            found.append(function.__globals__.get(name))
+            with contextlib.suppress(ValueError):
+                found.append(cells[name].cell_contents if name in cells else None)
+            if any(_may_raise(one, objects, seen) for one in found):
+                return True
     return False
 
 

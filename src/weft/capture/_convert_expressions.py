@@ -22,6 +22,11 @@ _SIGNS = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
+_OPERATORS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+    ast.USub: "-", ast.UAdd: "+", ast.Invert: "~",
+}  # fmt: skip
 _OWN_FRAME = sys.version_info < (3, 12)
 """Whether a list comprehension is a function of its own, as Python's messages about empty variables show."""
 
@@ -71,6 +76,15 @@ class Expressions:
         }
         if sys.version_info >= (3, 14):
             self.table[ast.Interpolation] = self._interpolation
+
+    def tested(self, node: Any) -> Any:
+        """The converted expression, of which only the truth is asked for."""
+        mark = node
+        while isinstance(mark, ast.UnaryOp) and isinstance(mark.op, ast.Not):
+            mark = mark.operand
+        if isinstance(mark, ast.BoolOp):
+            mark.weft_tested = True  # type: ignore[attr-defined]  # an attribute of our own
+        return self.expr(node)
 
     def expr(self, node: Any) -> Any:
         """The converted expression; the node itself may be changed."""
@@ -162,12 +176,14 @@ class Expressions:
         return hook(node, "call", called, *args, keywords=node.keywords)
 
     def _binary(self, node: ast.BinOp) -> ast.expr:
-        """An operator speaks for itself, but for `"..." % values`: a text asks its values for theirs."""
+        """An operator asks the classes of its operands; the text of `"..." % values` asks its values for theirs."""
         text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
         if isinstance(node.op, ast.Mod) and (text or isinstance(node.left, ast.JoinedStr)):
             return hook(node, "percent", self.expr(node.left), self.expr(node.right))
-        parts: ast.expr = self._parts(node)
-        return parts
+        left, right = self.expr(node.left), self.expr(node.right)
+        if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
+            return node
+        return hook(node, "operate", constant(node, _OPERATORS[type(node.op)]), left, right)
 
     def _super(self, node: ast.Call) -> ast.Call:
         """`super()` looks at the frame it is called in; a lambda of ours would be the wrong one."""
@@ -192,8 +208,11 @@ class Expressions:
     def _bool_op(self, node: Any) -> ast.expr:
         kind = "and" if isinstance(node.op, ast.And) else "or"
         if not getattr(node, "weft_native", False):
+            only = hasattr(node, "weft_tested")
+            for each in node.values if only else ():
+                each.weft_tested = True
             first, *rest = node.values
-            site = self.site(kind, node)
+            site = self.site(f"{kind} as a test" if only else kind, node)
             return hook(node, kind + "_", site, self.expr(first), *(self.thunk(each) for each in rest))
         values = [self.expr(each) for each in node.values]
         if self.no_walrus:
@@ -210,12 +229,17 @@ class Expressions:
         return result
 
     def _unary(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            node.operand = self.tested(node.operand)
+            return hook(node, "not_", node.operand)
         node.operand = self.expr(node.operand)
-        return hook(node, "not_", node.operand) if isinstance(node.op, ast.Not) else node
+        if isinstance(node.operand, ast.Constant):
+            return node
+        return hook(node, "unary", constant(node, _OPERATORS[type(node.op)]), node.operand)
 
     def _if_expression(self, node: Any) -> ast.expr:
         site = self.site("ifexp", node)
-        test = self.expr(node.test)
+        test = self.tested(node.test)
         if not node.weft_native:
             return hook(node, "if_expression", site, test, self.thunk(node.body), self.thunk(node.orelse))
         node.test = hook(node.test, "truth", site, test)
@@ -229,16 +253,12 @@ class Expressions:
             pairs = zip(node.ops, node.comparators, strict=True)
             rest = [put(ast.Tuple([constant(o, _SIGNS[type(op)]), self.thunk(o)], LOAD), o) for op, o in pairs]
             return hook(node, "chain", site, left, *rest)
-        sides = (node.left, *node.comparators)
-        sequences = any(isinstance(each, (ast.Tuple, ast.List)) for each in sides)
-        if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):  # of variables they are lists or objects, for all we know
-            sequences = not any(isinstance(each, ast.Constant) for each in sides)
         node.left = self.expr(node.left)
         node.comparators = [self.expr(each) for each in node.comparators]
         name = _MEMBERSHIP.get(type(node.ops[0]))
         if name is not None and len(node.ops) == 1:
             return hook(node, name, node.left, node.comparators[0])
-        if sequences and len(node.ops) == 1:
+        if len(node.ops) == 1:
             return hook(node, "compare", constant(node, _SIGNS[type(node.ops[0])]), node.left, node.comparators[0])
         whole: ast.expr = node
         return whole

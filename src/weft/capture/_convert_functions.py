@@ -119,7 +119,7 @@ class Functions(Statements):
 
     def _if(self, node: Any) -> Statement:
         site = self._region_site("if", node, node.test)
-        test = self.expr(node.test)
+        test = self.tested(node.test)
         if self.native:
             node.test = hook(node.test, "truth", site, test)
             node.body = self.block(node.body)
@@ -138,10 +138,10 @@ class Functions(Statements):
     def _while(self, node: Any) -> Statement:
         site = self._region_site("while", node, node.test)
         if self.native:
-            node.test = hook(node.test, "truth", site, self.expr(node.test))
+            node.test = hook(node.test, "truth", site, self.tested(node.test))
             return self._native_loop(node)
         handle, at = self.temporary(), node.test
-        test = method(at, handle, "test", self.expr(node.test))
+        test = method(at, handle, "test", self.tested(node.test))
         inner = _with(at, handle, [put(ast.If(test, self.block(node.body), []), at)])
         return self._loop(node, handle, hook(at, "while_", site), inner)
 

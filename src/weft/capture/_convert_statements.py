@@ -214,7 +214,7 @@ class Statements(Expressions):
     def _assert(self, node: Any) -> Statement:
         if not __debug__:
             return [put(ast.Pass(), node)]
-        site, test = self.site("assert", node), self.expr(node.test)
+        site, test = self.site("assert", node), self.tested(node.test)
         if node.msg is not None and node.weft_native:
             node.test, node.msg = hook(node.test, "truth", site, test), self.expr(node.msg)
             return [node]

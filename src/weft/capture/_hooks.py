@@ -31,7 +31,8 @@ from weft.capture._missing import bound, is_there, own_attributes, whole
 from weft.capture._object_calls import delete_in_dict, own_dict, set_in_dict
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
-from weft.capture._plain import COMPARISONS, PlainHooks, PlainIf
+from weft.capture._own_operators import PLAIN, defines, is_own_class, operate, operate_one
+from weft.capture._plain import OPERATORS, UNARY, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._region import NotArithmetic
@@ -119,14 +120,19 @@ class Hooks(PlainHooks):
 
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
-            value = self._tested(value)
+            if "test" in self.sites[site].kind or not is_own_class(type(value)):
+                value = self._tested(value)
             if isinstance(value, Traced) and not self._goes_by(value):
                 found = self._at_once(value, lambda: self.and_(site, rest[index](), *rest[index + 1 :]), operator.and_)  # noqa: B023  # called at once
                 if found is not None:
                     return found
                 value = self.if_expression(site, value, operand, lambda: value)  # noqa: B023  # called at once
                 continue
-            if not (self.recorder.decide(value) if isinstance(value, Traced) else value):
+            test = self._truth_of(value)
+            if isinstance(test, Traced) and test is not value:
+                value = self.if_expression(site, test, operand, lambda: value)  # noqa: B023  # called at once
+                continue
+            if not (self.recorder.decide(test) if isinstance(test, Traced) else test):
                 return value
             value = operand()
         return value
@@ -139,16 +145,27 @@ class Hooks(PlainHooks):
                     help="test its length: len(items) > 0 or ...",
                 )
             whole(self.recorder, value)
+            if "test" in self.sites[site].kind:
+                value = self._truth_of(value)
             if isinstance(value, Traced) and not self._goes_by(value):
                 found = self._at_once(value, lambda: self.or_(site, rest[index](), *rest[index + 1 :]), operator.or_)  # noqa: B023  # called at once
                 if found is not None:
                     return found
                 value = self.if_expression(site, value, lambda: value, operand)  # noqa: B023  # called at once
                 continue
-            if self.recorder.decide(value) if isinstance(value, Traced) else value:
+            test = self._truth_of(value)
+            if isinstance(test, Traced) and test is not value:
+                value = self.if_expression(site, test, lambda: value, operand)  # noqa: B023  # called at once
+                continue
+            if self.recorder.decide(test) if isinstance(test, Traced) else test:
                 return value
             value = operand()
         return value
+
+    def _truth_of(self, value: Any) -> Any:
+        """What the truth of an object goes by, where its class says it; the value itself where not."""
+        own = None if type(value) in PLAIN else run_own(self.recorder, bool, (value,))
+        return value if own is None else own[0]
 
     def _goes_by(self, value: Any) -> bool:
         """Whether the program goes by what a traced value is now, and captures no branch."""
@@ -169,6 +186,7 @@ class Hooks(PlainHooks):
 
     def contains(self, item: Any, container: Any) -> Any:
         refuse_advance(self.recorder, container)
+        self.recorder.stand_ins.check_found(item)
         grown = self.recorder.lists.get(container)
         if grown is not None:
             return grown.holds(item)
@@ -189,7 +207,18 @@ class Hooks(PlainHooks):
     def compare(self, op: str, left: Any, right: Any) -> Any:
         from weft.capture._lookups import compare_sequences
 
+        if _is_own(left, right) and defines(op, left, right):
+            return operate(self.recorder, op, left, right)
         return compare_sequences(self.recorder, op, left, right)
+
+    def operate(self, op: str, left: Any, right: Any) -> Any:
+        if (type(left) in PLAIN and type(right) in PLAIN) or not _is_own(left, right):
+            return OPERATORS[op](left, right)
+        return operate(self.recorder, op, left, right)
+
+    def unary(self, op: str, value: Any) -> Any:
+        found = None if type(value) in PLAIN else operate_one(self.recorder, op, value)
+        return UNARY[op](value) if found is None else found[0]
 
     def is_open(self, value: Any) -> bool:
         return isinstance(value, Traced)
@@ -210,7 +239,7 @@ class Hooks(PlainHooks):
         (op, operand), *others = rest
         right = operand()
         named = _NAMED.get(op)
-        result = COMPARISONS[op](left, right) if named is None else getattr(self, named)(left, right)
+        result = self.compare(op, left, right) if named is None else getattr(self, named)(left, right)
         if not others:
             return result
         return self.and_(site, result, lambda: self.chain(site, right, *others))
@@ -388,6 +417,8 @@ class Hooks(PlainHooks):
         grown = self.recorder.lists.get(value)
         if grown is not None:
             return grown[key]
+        if isinstance(value, dict):
+            self.recorder.stand_ins.check_found(key)
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
             if grid is not None:
@@ -426,6 +457,8 @@ class Hooks(PlainHooks):
         if isinstance(target, Traced):
             target[key] = value  # type: ignore[index]  # an Array; anything else raises as it should
             return
+        if isinstance(target, dict):
+            self.recorder.stand_ins.check_found(key)
         grown = self.recorder.lists.grown_by(target)
         if grown is not None:
             grown.set(key, value)
@@ -522,6 +555,11 @@ class Hooks(PlainHooks):
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         return call(self.recorder, function, args, kwargs)
+
+
+def _is_own(left: Any, right: Any) -> bool:
+    """Whether one of two operands is of a class of the program's own."""
+    return is_own_class(type(left)) or is_own_class(type(right))
 
 
 def _is_truth(value: Any) -> bool:

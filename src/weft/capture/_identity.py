@@ -31,6 +31,7 @@ def same_object(recorder: Recorder, left: Any, right: Any) -> Any:
         return _same_number(recorder, left, right)
     if isinstance(left, Array) and isinstance(right, Array):
         return _same_array(recorder, left, right)
+    recorder.stand_ins.check_same(left, right)
     return recorder.lists.origin(left) is recorder.lists.origin(right)
 
 

@@ -377,6 +377,7 @@ class Lists:
 
     def grow(self, value: Any, owner: Region) -> Any:
         """Let a list be one of the running graph from now on; in a script a dict or set too."""
+        self.recorder.stand_ins.check_change(value, "what follows")
         kind = GrownList if type(value) is list else Held
         made = self.grown[id(value)] = kind(self.recorder, value, owner)
         value.clear()
@@ -469,10 +470,6 @@ class Lists:
         """Note that a loop carries a list, which its iterations find as another object."""
         if type(value) is list and type(before) is list and value is not before:
             self.origins[id(value)] = (value, before)
-
-    def flatten(self, value: Any) -> tuple[list[Any], Any]:
-        """The leaves of a nested value; a list of the running graph is one."""
-        return pytree.flatten(value, is_leaf=None if not self.grown else lambda part: self.get(part) is not None)
 
     def state(self) -> dict[int, int]:
         """What is known of lists now; `outdated` says whether that has changed."""

@@ -80,6 +80,7 @@ def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any
         return COMPARISONS[op](left, right)
     if _compared_by_fields(left, op):
         left, right = _fields(left), _fields(right)
+    recorder.stand_ins.check_found((left, right))
     both = recorder.lists.of((whole(recorder, left), whole(recorder, right)))
     grown = any(isinstance(each, GrownList) for each in both)
     if getattr(type(left), "__eq__", None) not in _COMPARING or not (grown or is_traced((left, right))):
@@ -97,6 +98,7 @@ def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any
     return Scalar(recorder, bool, recorder.create(COMPARISONS[op], given, {}, bool))
 
 
+_METHODS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _COMPARING = tuple(kind.__eq__ for kind in (tuple, list, deque, dict, OrderedDict))
 
 
@@ -106,8 +108,10 @@ def _same_keys(left: Any, right: Any) -> bool:
 
 
 def _compared_by_fields(value: Any, op: str) -> bool:
-    """Whether an object is of a dataclass whose `==` is the one that dataclasses have."""
-    method = getattr(type(value), "__eq__", None) if dataclasses.is_dataclass(value) and op in ("==", "!=") else None
+    """Whether an object is of a dataclass whose comparison is the one that dataclasses have."""
+    method = getattr(type(value), f"__{_METHODS[op]}__", None) if dataclasses.is_dataclass(value) else None
+    if op == "!=" and method is object.__ne__:
+        method = getattr(type(value), "__eq__", None)
     return getattr(getattr(method, "__code__", None), "co_filename", None) == "<string>"
 
 

@@ -37,6 +37,7 @@ class WhileLoop(Loop):
         self.count = 0
         self.first: Any = None  # the condition before the loop
         self.stop: Node | None = None
+        self.broken: Any = False  # whether a `break` has happened in the steps before those that are captured
         self.test_region: Region | None = None
         self.test_value: Any = None
         self.found_traced = False
@@ -110,8 +111,10 @@ class WhileLoop(Loop):
                 self.capturing = True
                 self._start_over(values)
                 return
-            if isinstance(stop, Traced):
-                recorder.refuse("a `break` decided by a traced value, in a loop that changes objects of Python's")
+            if isinstance(stop, Traced) and self.branch is None:  # the steps until here have changed objects: they stay
+                self.capturing, self.broken = True, stop
+                self.values, self.first = values, recorder.negation(stop)
+                return
         super()._step(values, stop)
 
     def _can_go_back(self) -> bool:
@@ -143,14 +146,14 @@ class WhileLoop(Loop):
         assert self.stop is not None
         assert body is not None
         assert self.head is not None
-        breaks = isinstance(stop, Traced) or bool(stop)
+        breaks = isinstance(stop, Traced) or bool(stop) or isinstance(self.broken, Traced)
         slots = self._slots(values)
         if self.test_value is True and not breaks and body.failed is None:
             recorder.refuse(f"nothing traced ends the loop at line {self.site.line}", help="let a value decide it")
         own: list[Any] = []
         if breaks:
             with recorder.within(body):
-                own = [(self.stop, False, recorder.arg(stop))]
+                own = [(self.stop, self._broken_before(), recorder.arg(stop))]
         if any(written_slots(slots, body)):
             with recorder.within(body):
                 self._count(own)
@@ -161,6 +164,13 @@ class WhileLoop(Loop):
             return while_loop, (test.graph, body.graph, inits, *operands), {}
 
         self._record(slots, own, make, self.first, (test, result))
+
+    def _broken_before(self) -> Any:
+        """Whether a `break` has happened before the loop that is captured; in the region around it."""
+        assert self.head is not None
+        assert self.head.parent is not None
+        with self.recorder.within(self.head.parent):
+            return self.recorder.arg(self.broken)
 
     def _condition(self, test: Region) -> Any:
         """The condition, and that no `break` has happened: after one it is not evaluated again, as it may fail then."""

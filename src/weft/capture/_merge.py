@@ -6,7 +6,9 @@ dtype and shape are the same, sizes known only at run time excepted; everything 
 
 from __future__ import annotations
 
+import functools
 import operator
+import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from weft.ops._op import TABLE
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
+_CALLED = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial, np.ufunc)
 NUMBERS = (bool, int, float, complex, np.generic)
 
 _FEW = 4  # keys of a dict that an error shows
@@ -150,7 +153,7 @@ def advice(a: Any, b: Any) -> str:
         return "use a value of the other side's type in place of None, and a flag that tells whether there is one"
     if isinstance(a, str) or isinstance(b, str):
         return "use a number or a flag in place of the text, or do on each side what depends on it"
-    if all(callable(value) and not isinstance(value, Traced) for value in (a, b)):
+    if all(isinstance(value, _CALLED) for value in (a, b)):
         return "call it on each side"
     if all(type_of(value) is None and hasattr(value, "__dict__") for value in (a, b)):
         return "choose between what the objects hold, attribute by attribute"

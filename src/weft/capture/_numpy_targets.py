@@ -30,6 +30,7 @@ _SIGNS = {
 
 
 _COPY, _WHERE = TABLE["copy"], TABLE["where"]
+_ITEMS = frozenset(TABLE[name] for name in ("index_update", "index_add"))
 _COPYING = frozenset(TABLE[name] for name in ("where", "index_update", "index_add", "place_at"))
 
 
@@ -128,6 +129,8 @@ class _Evaluating:
 
 def _evaluating(op: Op) -> Callable[..., Any]:
     evaluate = op.eval
+    if op in _ITEMS:
+        return evaluate  # what it raises is what the program's own `a[key] = value` does
 
     def function(*args: Any, **kwargs: Any) -> Any:
         try:

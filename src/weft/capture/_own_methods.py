@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._opaque import is_opaque
 from weft.capture._values import Traced
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ _TAKING_ALL = frozenset(
     {list, tuple, set, frozenset, sum, sorted, min, max, any, all, enumerate, zip, map, filter, np.array, np.asarray}
 )
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, list, tuple, dict, set, range, slice, NoneType, np.ndarray})
+_RESULTS: dict[Any, type] = {bool: bool, int: int, float: float, len: int, str: str, repr: str, format: str}
+_ITERATORS: Any = (type(iter(())), type(iter([])))
 _SLOTS = (object.__repr__, object.__str__, object.__format__)
 
 
@@ -74,13 +77,33 @@ def run_own(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[A
             return None  # what `object.__format__` says to that
         args = (args[0], spec) if found.__name__ == "__format__" else args[:1]
     result = recorder.run(found, args, {})
-    return (result != 0 if function is bool and found.__name__ == "__len__" else result,)
+    if function is bool and found.__name__ == "__len__":
+        return (result != 0,)
+    return (_fitting(recorder, function, found.__name__, result),)
+
+
+def _fitting(recorder: Recorder, function: Any, name: str, found: Any) -> Any:
+    """What a built-in function makes of what the method has given: of the type that it is to be, or an error."""
+    from weft.capture._python_calls import python_class
+
+    wanted = _RESULTS.get(function)
+    kind = python_class(found) if isinstance(found, Traced) else type(found)
+    if wanted is None or kind is wanted or is_opaque(found):
+        return found
+    if (function is len and issubclass(kind, np.integer)) or (function is float and issubclass(kind, float)):
+        return recorder.run(wanted, (found,), {})
+    raise TypeError(f"{name} returned non-{wanted.__name__} (type {kind.__name__})")
 
 
 def with_begun(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of a function that takes the items of some: those that the program's own methods give."""
-    takes = type(function).__hash__ is not None and function in _TAKING_ALL
-    return tuple([begun(recorder, value) for value in args]) if takes else args
+    if type(function).__hash__ is None or function not in _TAKING_ALL or (function in (min, max) and len(args) > 1):
+        return args
+    taken = slice(1, None) if function in (map, filter) else slice(None) if function is zip else slice(0, 1)
+    given = list(args)
+    found = [(value, begun(recorder, value)) for value in args[taken]]
+    given[taken] = [list(v) if v is not value and isinstance(v, _ITERATORS) else v for value, v in found]
+    return tuple(given)
 
 
 def begun(recorder: Recorder, value: Any) -> Any:

@@ -43,6 +43,28 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda item, container: item in container,
     "not in": lambda item, container: item not in container,
 }
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "@": operator.matmul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+SIGNS: dict[Any, str] = {
+    function: sign
+    for sign, function in (*OPERATORS.items(), *UPDATES.items(), *COMPARISONS.items())
+    if sign not in ("in", "not in", "is", "is not")
+}
+"""The functions of `operator`, and how the operators are written."""
 _CONVERSIONS: dict[str | None, Callable[[Any], Any]] = {"r": repr, "s": str, "a": ascii, None: lambda value: value}
 
 
@@ -348,8 +370,16 @@ class PlainHooks(_Names):
         return left is not right
 
     def compare(self, op: str, left: Any, right: Any) -> Any:
-        """`left < right`, where one of them is written as a tuple or a list."""
+        """`left < right`."""
         return COMPARISONS[op](left, right)
+
+    def operate(self, op: str, left: Any, right: Any) -> Any:
+        """`left + right`."""
+        return OPERATORS[op](left, right)
+
+    def unary(self, op: str, value: Any) -> Any:
+        """`-value`."""
+        return UNARY[op](value)
 
     def match(
         self, site: int, subject: Any, pattern: tuple[Any, ...], names: tuple[str, ...], *values: Callable[[], Any]

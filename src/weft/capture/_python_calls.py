@@ -24,6 +24,8 @@ from weft.capture._memory import taken_out
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
 from weft.capture._own_methods import with_begun
+from weft.capture._own_operators import is_own_class
+from weft.capture._plain import SIGNS
 from weft.capture._values import Array, Scalar, Traced, is_traced, shows_traced
 from weft.ops import Spec
 from weft.ops._dim import dim_max, dim_min
@@ -72,7 +74,7 @@ class PythonCalls:
         lists = self.recorder.lists
         args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None
-        if function in _APPLYING and isinstance(args[0], (FunctionType, MethodType)) and not any(map(is_known, args)):
+        if function in _APPLYING and _is_applied(args[0]) and not any(map(is_known, args)):
             of_program = args[0]  # it runs as the program's own, whoever calls it
             return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
         if function in _ORDERING and kwargs.get("key") is not None and not isinstance(args[0], Opaque):
@@ -83,6 +85,12 @@ class PythonCalls:
             return handler(self, *args, **kwargs)
         if function in _SHOWING and any(map(shows_traced, args)):
             return PYTHON[function](self, *args, **kwargs)
+        if (
+            function is sum
+            and isinstance(args[0], (list, tuple))
+            and any(is_own_class(type(v)) for v in (*args[0], *args[1:]))
+        ):
+            return _sum(self, *args, **kwargs)
         if function in COPYING:
             return copied(self.recorder, function, args[0])
         module = getattr(function, "__module__", None)
@@ -174,6 +182,13 @@ class PythonCalls:
         if name not in kinds:
             self.recorder.refuse(f".{name} of a traced {value.kind}", help="compute with the number itself")
         return BoundMethod(value, name, lambda *args: self.number(found, (value, *args), kinds[name]))
+
+
+def _is_applied(function: Any) -> bool:
+    """Whether a function that a builtin calls is the program's, or an operator, which may ask the program's classes."""
+    if isinstance(function, types.BuiltinFunctionType):
+        return function in SIGNS
+    return isinstance(function, (FunctionType, MethodType))
 
 
 def is_known(value: Any) -> bool:
@@ -290,7 +305,7 @@ def _sum(calls: PythonCalls, iterable: Any, /, start: Any = 0) -> Any:
         return recorder.operate(operator.add, start, recorder.numpy.function(np.sum, (iterable,), {"axis": 0}))
     total = start
     for item in iterable:
-        total = total + item
+        total = recorder.hooks.operate("+", total, item)
     return total
 
 

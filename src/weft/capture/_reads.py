@@ -56,6 +56,8 @@ class OuterReads:
 
     def name(self, space: Any, name: str, value: Any) -> Any:
         """A variable from outside; `space` is the dict or the cell it lives in."""
+        if self.recorder.touched.names:
+            self.recorder.touched.check(space, name)
         found = self.recorder.state.read(space, name, value)
         if found is not MISSING:
             return found
@@ -67,6 +69,9 @@ class OuterReads:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
+        touched = self.recorder.touched
+        if touched.names or touched.attributes:
+            touched.check_attribute(owner, name)
         if name == "training" and id(owner) in self.recorder.training.modes:
             return self.recorder.training.modes[id(owner)][1]
         if isinstance(owner, Tensor) and name in ("grad", "data", "requires_grad"):

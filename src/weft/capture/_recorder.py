@@ -36,9 +36,11 @@ from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
 from weft.capture._running import Running
 from weft.capture._sizes import INTEGER_ARITHMETIC
+from weft.capture._stand_ins import StandIns
 from weft.capture._state import State
 from weft.capture._state_places import KEEPING
 from weft.capture._steps import Training
+from weft.capture._touched import Touched
 from weft.capture._unsettled import operands
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.capture._views import PARTS, VIEWS, arrays_in
@@ -104,10 +106,10 @@ class Recorder(Running, Memory, Refusals):
         self.unordered: dict[int, Any] = {}  # by id, dicts of which only running tells the order of the keys
         self.joins = False  # whether a branch or a loop may leave a variable with values of different types
         self.untyped = False  # whether all values are of unknown type, as in a script
-        self.numpy = NumpyCalls(self)
-        self.python = PythonCalls(self)
+        self.numpy, self.python = NumpyCalls(self), PythonCalls(self)
         self.training = Training(self)
         self.state = State(self)
+        self.stand_ins, self.touched = StandIns(self), Touched(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.copied_inputs: dict[Node, Node] = {}  # input of a copy of the graph → the graph's own
         self.computed: dict[Node, tuple[Any, ...]] = {}
@@ -155,16 +157,19 @@ class Recorder(Running, Memory, Refusals):
         if self.trying and may_raise_unseen(target, node_args, type_):
             self.refuse_trying(_called(target))
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
+        raising = self.keeps_raising and may_raise(target, node_args, type_)
+        unknown = type_ is None and not is_quiet(target)
+        if self.state.sets and (raising or unknown):
+            self.state.flush_all()
         node = graph.create_node("call_function", target, node_args, node_kwargs, name)
         if isinstance(type_, type) or target is getattr:  # of the shape of an array, for a size
             self.computed[node] = node_args  # dead nodes forget them, and guards may need them
         node._position = self.position(sys._getframe(1))
         node._meta = {"type": type_}
-        if self.keeps_raising and may_raise(target, node_args, type_):
+        if raising or unknown:
             self.raising += 1
+        if raising:
             node._meta["raises"] = True
-        elif type_ is None and not is_quiet(target):
-            self.raising += 1
         return node
 
     def position(self, frame: FrameType | None = None) -> Any:
@@ -504,6 +509,8 @@ class Recorder(Running, Memory, Refusals):
         node_args = tuple([self.arg(a) for a in (owner, *args)])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
         self.raising += 1
+        if self.state.sets:
+            self.state.flush_all()
         if self.trying:
             self.refuse_trying(f".{name}()")
         node = self.region.graph.create_node("call_method", name, node_args, node_kwargs)

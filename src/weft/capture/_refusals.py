@@ -20,6 +20,10 @@ WRAP = "call it in a function of yours that is marked with weft.wrap, which then
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
+_OPERATING = {"operate", "unary", "compare"}
+"""Hooks that do what Python does on plain values, also when the graph runs."""
+
+
 class Refusals:
     """The part of a recorder that decides and refuses."""
 
@@ -109,7 +113,11 @@ class Refusals:
                 help="write a loop that calls it",
             )
         code = getattr(value, "__code__", None)
-        if code is not None and is_converted(value) and (set(code.co_freevars) - {HOOKS} or code.co_names):
+        if (
+            code is not None
+            and is_converted(value)
+            and (set(code.co_freevars) - {HOOKS} or set(code.co_names) - _OPERATING)
+        ):
             self.refuse(
                 f"{value.__name__} is given to a function that runs with the graph, and reads variables from outside",
                 help="write a loop that calls it, or let it read its arguments only",

@@ -30,6 +30,7 @@ from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
+from weft.capture._own_operators import called_operator, overridden
 from weft.capture._parts import call_module
 from weft.capture._pure import attempt_pure
 from weft.capture._refusals import WRAP
@@ -56,6 +57,7 @@ _GROWING: dict[Any, str] = {
 _SEEDING: frozenset[Any] = frozenset(
     {get_state, initial_seed, manual_seed, seed, set_state}
 )  # of the generator of each run
+_BUILTIN = (types.BuiltinFunctionType, type)
 _NESTED = 32  # branches within branches: a program that recurses on a traced value never ends
 
 
@@ -102,6 +104,10 @@ class Running(SizeNodes):
             if isinstance(function.__self__, Tensor):
                 return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
             return self.call(function.__func__, (function.__self__, *args), kwargs)
+        if function.__class__ in _BUILTIN:
+            own = called_operator(self, function, args)
+            if own is not None:
+                return own[0]
         if self._is_numpy(function):
             return self.run_numpy(function, args, kwargs)
         if isinstance(function, functools.partial):
@@ -201,6 +207,7 @@ class Running(SizeNodes):
                 node.meta["must_run"] = node.meta["handed"] = True
             return Opaque(self, node)
 
+        self.touched.meet(function)
         self.hand_out((args, kwargs))
         result = record_call(create, function, args, kwargs, lambda value: self.lists.get(value) is not None)
         self.check_apart(result, (args, kwargs))
@@ -254,6 +261,9 @@ class Running(SizeNodes):
         if isinstance(function, np.poly1d):
             known = not traced_in(args, kwargs)
             return function(*args) if known else self.numpy.function(np.polyval, (function.coeffs, *args), kwargs)
+        own = overridden(self, function, args, kwargs)
+        if own is not None:
+            return own[0]
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ndarray):
             return self.run(getattr(self.constant(owner), function.__name__), args, kwargs)
@@ -381,6 +391,7 @@ class Running(SizeNodes):
                 f"a {type(target).__name__}, {why}, is changed ({what}): both would have to change",
                 help="change a copy of it, or write into an array",
             )
+        self.stand_ins.check_change(target, what)
         self.python_effects += 1
         self.changed.append(id(target))
         if id(target) in self.region.made:
@@ -421,6 +432,7 @@ class Running(SizeNodes):
         if home is None or home is self.region or id(target) in self.lists.held:
             self.change_object(target, f"{label} = …")
             return
+        self.stand_ins.check_change(target, f"{label} = …")
         self.python_effects += 1
         self.changed.append(id(target))
         self.places.changed(target, key, label, home)

@@ -503,6 +503,22 @@ class State:
             if present is value and value.node is not before:
                 self._emit(owner, name, value)
 
+    def flush_all(self) -> None:
+        """The same in the midst of a region, before what may raise: arrays of regions around as well."""
+        region: Region | None = self.recorder.region
+        inner: list[Region] = []
+        seen: set[tuple[int, str]] = set()
+        while region is not None:
+            for place, (owner, name, value, before) in list(self.sets.get(region, {}).items()):
+                if place in seen or present_value(owner, name) is not value:
+                    continue
+                seen.add(place)
+                written = any(value.buffer in one.written for one in inner)
+                if written or region.held.get(value.buffer, before) is not before:
+                    self._emit(owner, name, value)
+            inner.append(region)
+            region = region.parent
+
     def settle(self, owner: Any, name: str) -> None:
         """After a branch or a loop that has changed a place: an array there is the caller's from now on."""
         if (id(owner), name) not in self.written:
@@ -561,6 +577,7 @@ class State:
         if new is not object.__new__ or hasattr(cls, "__del__"):
             return None
         recorder = self.recorder
+        recorder.stand_ins.check_out(value)
         names = tuple(attributes(value))
         for name in names:
             self.given_away(getattr(value, name))

@@ -203,7 +203,13 @@ def assigned_with(owner: Any, name: str) -> list[Key]:
 
 def is_own(value: Any) -> bool:
     """Whether a function or a module is the program's, and no part of weft, NumPy or the standard library."""
-    name = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None) or ""
+    return is_own_module(
+        getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", None) or ""
+    )
+
+
+def is_own_module(name: str) -> bool:
+    """The same of a module, by its name."""
     root = name.partition(".")[0]
     return root not in ("numpy", "weft") and (root == "__main__" or root not in sys.stdlib_module_names)
 

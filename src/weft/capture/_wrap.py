@@ -20,6 +20,8 @@ from weft.capture._proxy import Proxy
 from weft.errors import CaptureError
 from weft.graph._effects import CHECKS, has_side_effect
 
+_READING = (len, sum, min, max, sorted, any, all, abs, str, repr, list, tuple, print)
+"""Functions of Python's that change nothing they are given."""
 _later: list[tuple[dict[str, Any], str]] = []
 """Names given to `wrap` before they were defined, with the globals they will be in."""
 
@@ -165,6 +167,8 @@ def record_call(
 
     `is_real` says of a container that the running graph has it as an object of its own: changes of that one show.
     """
+    if getattr(function, "__wrapped__", None) in _READING:
+        return create(function, args, kwargs)
     held: list[tuple[Any, Any]] = []
     passing = _Temporary()
 

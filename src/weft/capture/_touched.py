@@ -1,0 +1,110 @@
+"""What a wrapped function changes besides its arguments, going by its code: globals, variables around it, attributes.
+
+The function runs when the graph runs. What the program reads of these after the call has been taken down before it, so
+such a read is refused.
+
+    @weft.wrap
+    def count(x):
+        global CALLS
+        CALLS += 1          # `return x * CALLS` after a call of count is refused
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from weft.capture._state_places import CONTAINERS, is_object, is_own
+
+if TYPE_CHECKING:
+    from weft.capture._recorder import Recorder
+
+_STORING = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "DELETE_ATTR"}
+_ITEMS = {"STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"}
+_READING = {"get", "keys", "values", "items", "copy", "count", "index", "find", "decode", "hex", "tolist", "tobytes"}
+_METHODS = {name for kind in CONTAINERS for name in dir(kind) if not name.startswith("_")} - _READING
+"""Methods of containers that may change them."""
+
+
+class Touched:
+    """What the wrapped functions that one capture has met so far change."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.names: dict[tuple[int, str], str] = {}  # a space of names and a name in it → the function
+        self.attributes: dict[str, str] = {}
+
+    def meet(self, function: Any) -> None:
+        """A wrapped function is called; in a loop, what was read before it may be read after it as well."""
+        plain = inspect.unwrap(function)
+        for found in _own_functions(plain, set()):
+            self._take(found, plain.__name__)
+        recorder = self.recorder
+        if recorder.region is not recorder.root:
+            reads = recorder.reads
+            for space, name, _ in list(reads.names.values()):
+                self.check(space, name)
+            for owner, name, _ in list(reads.attributes.values()):
+                self.check_attribute(owner, name)
+            for one in list(recorder.state.inputs.values()):
+                self.check_attribute(one.owner, one.name)
+
+    def _take(self, function: FunctionType, told: str) -> None:
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        for code in codes(function.__code__):
+            steps = list(dis.get_instructions(code))
+            changing = any(step.opname in _ITEMS for step in steps) or not _METHODS.isdisjoint(code.co_names)
+            for step in steps:
+                name = step.argval
+                stores = step.opname in _STORING
+                if "ATTR" in step.opname and (stores or (changing and name not in _METHODS)):
+                    self.attributes[name] = told
+                elif "GLOBAL" in step.opname and (stores or (changing and _may_change(function.__globals__.get(name)))):
+                    self.names[id(function.__globals__), name] = told
+                elif "DEREF" in step.opname and name in cells and (stores or changing):
+                    self.names[id(cells[name]), name] = told
+
+    def check(self, space: Any, name: str) -> None:
+        """Refuse to read a global, or a variable of a function around, after such a call."""
+        if (id(space), name) in self.names:
+            self._refuse(self.names[id(space), name], name)
+
+    def check_attribute(self, owner: Any, name: str) -> None:
+        """The same of an attribute."""
+        if name in self.attributes and is_object(owner):
+            self._refuse(self.attributes[name], f".{name} of a {type(owner).__name__}")
+        if self.names:
+            self.check(getattr(owner, "__dict__", None), name)
+
+    def _refuse(self, function: str, what: str) -> None:
+        self.recorder.refuse(
+            f"{what} is read, which {function} may change: that is marked with weft.wrap and runs when the graph runs, "
+            "and what is read was taken down before",
+            help="return the new value from the wrapped function, or read it in a wrapped function too",
+        )
+
+
+def _own_functions(function: Any, seen: set[Any]) -> Iterator[FunctionType]:
+    """A function of the program's and those that it calls by their names."""
+    if not isinstance(function, FunctionType) or function in seen or not is_own(function):
+        return
+    seen.add(function)
+    yield function
+    names = {name for code in codes(function.__code__) for name in code.co_names}
+    for name in names:
+        yield from _own_functions(function.__globals__.get(name), seen)
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of those inside of it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+def _may_change(value: Any) -> bool:
+    return isinstance(value, CONTAINERS) or is_object(value)
