@@ -21,7 +21,7 @@ class Meter:
 
 
 METER = Meter()
-INCREASED = eval("lambda x: x + 1")
+INCREASED = eval("lambda x: abs(x) + 1")
 
 
 # What lies outside
