@@ -280,11 +280,13 @@ def _alike(one: GrownList, other: GrownList) -> bool:
 
 def containers_in(item: Any) -> list[Any]:
     """What a program may change of an element: the lists, dicts and sets that it is or holds, the innermost first."""
+    if isinstance(item, Traced):
+        return []
     if isinstance(item, (list, tuple, deque)):
         parts: Any = item
     elif isinstance(item, dict):
         parts = item.values()
-    elif isinstance(item, Traced) or not (pytree.is_registered(type(item)) or is_dataclass(item)):
+    elif not (pytree.is_registered(type(item)) or is_dataclass(item)):
         return [item] if isinstance(item, set) else []
     else:
         parts = getattr(item, "__dict__", {}).values()
