@@ -482,22 +482,9 @@ def made_by_both_sides(x, n):
     return pair
 
 
-def made_and_put_in_by_both_sides(x, n):
-    rows = []
-    if x[0] > n:
-        pair = [x[0], 1.0]
-        rows.append(pair)
-    else:
-        pair = [x[1], 2.0]
-        rows.append(pair)
-    pair[1] += 1.0
-    return rows, pair
-
-
 @pytest.mark.parametrize(
     ("program", "compiled"),
     [
-        (made_and_put_in_by_both_sides, REFUSED),
         (put_in_then_changed, SAME),
         (put_in_many_times, SAME),
         (held_from_the_beginning, SAME),
@@ -513,3 +500,23 @@ def made_and_put_in_by_both_sides(x, n):
 )
 def test_a_container_that_a_list_or_a_branch_gives_is_the_programs_own(program, compiled):
     assert fates(program, (np.arange(5.0), 3), (np.arange(4.0) + 1, 2), (np.array([9.0, 1.0, 2.0]), 2))[0] == compiled
+
+
+def pairs(items):
+    found = {}
+    for k in range(len(items) - 1):
+        if items[k] in found:
+            if items[k + 1] in found[items[k]]:
+                found[items[k]][items[k + 1]] = found[items[k]][items[k + 1]] + 1
+            else:
+                found[items[k]][items[k + 1]] = 1
+        else:
+            found[items[k]] = {}
+            found[items[k]][items[k + 1]] = 1
+    return found
+
+
+def test_a_dict_that_one_side_changes_and_the_other_replaces():
+    compiled = weft.compile(pairs)
+    for items in ([1, 2, 1, 2], [1, 2, 3, 1, 2], [5, 5, 5]):
+        assert compiled(list(items)) == pairs(items)

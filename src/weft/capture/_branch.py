@@ -259,6 +259,7 @@ class Join:
             return self._only(name, b if ended[0] else a, 1 if ended[0] else 0)
         if a is b or (is_same(a, b) and not containers_in(a)):
             return a
+        self._refuse_changed(name, a, b, branch)
         alone = self._alone(a, 0, branch) and self._alone(b, 1, branch)
         if not alone and a is not b and self._owned(a, b):
             return self._slot(name, Type(unknown=True), (a, b))
@@ -273,6 +274,15 @@ class Join:
         parts = [self._leaf(name, x, y, branch) for x, y in zip(leaves_a, leaves_b, strict=True)]
         built = self.meeting.build
         return _Later(lambda items: built(tree_a, a, b, (p(items) if isinstance(p, _Later) else p for p in parts)))
+
+    def _refuse_changed(self, name: str, a: Any, b: Any, branch: Any) -> None:
+        """Refuse to choose between containers of which a side changes one: by now it holds what it did before."""
+        changed = {id(place.holder) for place in branch.watched.own}
+        if changed and any(id(each) in changed for each in (*containers_in(a), *containers_in(b))):
+            self.recorder.refuse(
+                f"a branch leaves {spoken(name)} with one of two containers, and changes one of them",
+                help="change it before the branch or after, or do one of the two only",
+            )
 
     def _alone(self, value: Any, side: int, branch: Any) -> bool:
         """Whether the containers in what a side leaves were made there, and have one name only."""
