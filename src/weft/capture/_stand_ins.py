@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import pytree
 from weft.capture._state_places import attributes, is_object
+from weft.capture._values import Traced
 from weft.pytree import LEAF, Tree
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def flatten(recorder: Recorder, value: Any, objects: bool = True) -> tuple[list[
 
 
 def _flatten(recorder: Recorder, value: Any, leaves: list[Any], objects: bool, around: tuple[int, ...]) -> Tree:
+    if isinstance(value, Traced):
+        leaves.append(value)
+        return LEAF
     known = recorder.lists.grown and recorder.lists.get(value) is not None
     opened = None if known or (not objects and has_identity(value)) else pytree.parts_of(value)
     kind: Any = Tree
