@@ -7,6 +7,7 @@ traced values, and random numbers would be drawn once. So what asks an object of
 from __future__ import annotations
 
 import operator
+import sys
 from types import FunctionType, NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,11 @@ def _is_programs(function: FunctionType) -> bool:
     from weft.capture._running import _is_library
 
     file = function.__code__.co_filename  # of a dataclass "<string>", as it is made by exec
-    return not (_is_library(function) or is_library(file) or file == "<string>")
+    if _is_library(function) or is_library(file) or file == "<string>":
+        return False
+    # The `__repr__` of a dataclass is a wrapper of the standard library, which goes by the class's own module.
+    root = function.__globals__.get("__name__", "").partition(".")[0]
+    return root not in sys.stdlib_module_names or root == "__main__"
 
 
 def run_own(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
