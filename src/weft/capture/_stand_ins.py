@@ -249,9 +249,9 @@ class Meeting:
 
     def _made(self, made: Any, a: Any, b: Any) -> Any:
         recorder = self.recorder
-        owners = recorder.state.owners
+        owners, held = recorder.state.owners, recorder.lists.held
         pairs = zip((a, b), self.regions, strict=True)
-        own = all(id(value) in region.made and id(value) not in owners for value, region in pairs)
+        own = all(id(v) in region.made and id(v) not in owners and id(v) not in held for v, region in pairs)
         alone = all(len(partners.get(id(v), ())) == 1 for v, partners in zip((a, b), self.partners, strict=True))
         if own and alone and id(a) not in recorder.stand_ins.groups and id(b) not in recorder.stand_ins.groups:
             recorder.made(made)
