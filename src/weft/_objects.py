@@ -5,10 +5,12 @@ All of them are effects to a graph: they stay, in the order in which the program
 
 from __future__ import annotations
 
+import functools
 import types
+from contextvars import ContextVar
 from typing import Any
 
-from weft.graph._effects import HOLDS, has_side_effect
+from weft.graph._effects import HOLDS, WITHIN, has_side_effect
 
 
 @has_side_effect
@@ -28,6 +30,50 @@ def set_state(owner: Any, name: str, value: Any) -> Any:
     else:
         setattr(owner, name, value)
     return value
+
+
+opened: ContextVar[list[Any]] = ContextVar("weft_opened")
+"""What takes back what the running graph has changed for now, the last change last."""
+
+
+@has_side_effect
+def set_for_now(owner: Any, name: str, value: Any) -> Any:
+    """The same, until `set_back`, or something that is raised, takes it back."""
+    was = own_value(owner, name)
+    set_state(owner, name, value)
+    opened.get().append(functools.partial(restore, owner, name, was))
+    return value
+
+
+@has_side_effect
+def set_back(owner: Any, name: str, value: Any) -> Any:
+    """`owner.name = value`, which is what it was before."""
+    opened.get().pop()
+    return set_state(owner, name, value)
+
+
+class put_back:
+    """Within, what `set_for_now` has changed is as before where something is raised.
+
+    >>> made = Space({"level": 1})
+    >>> with put_back():
+    ...     _ = set_for_now(made, "level", 2)
+    ...     raise ValueError
+    Traceback (most recent call last):
+        ...
+    ValueError
+    >>> made.level
+    1
+    """
+
+    def __enter__(self) -> None:
+        self.token = opened.set([])
+
+    def __exit__(self, *raised: object) -> None:
+        changes = opened.get()
+        opened.reset(self.token)
+        for take_back in reversed(changes):
+            take_back()
 
 
 @has_side_effect
@@ -60,6 +106,34 @@ def new_container(value: Any) -> Any:
     return value
 
 
+MISSING: Any = object()
+
+
+def own_value(owner: Any, name: str) -> Any:
+    """What a place itself holds, not the class of an object: MISSING where that is nothing."""
+    if isinstance(owner, types.CellType):
+        try:
+            return owner.cell_contents
+        except ValueError:
+            return MISSING
+    if type(owner) is dict:
+        return owner.get(name, MISSING)
+    if name in getattr(owner, "__dict__", ()):
+        return owner.__dict__[name]
+    slot = next((cls.__dict__[name] for cls in type(owner).__mro__ if name in cls.__dict__), None)
+    if isinstance(slot, types.MemberDescriptorType):
+        return getattr(owner, name, MISSING)
+    return MISSING
+
+
+def restore(owner: Any, name: str, was: Any) -> None:
+    """Let a place hold what it held."""
+    if was is not MISSING:
+        set_state(owner, name, was)
+    elif own_value(owner, name) is not MISSING:
+        delete_state(owner, name)
+
+
 class Space:
     """What a saved graph reads and changes of an object that is not there any more: its attributes."""
 
@@ -89,5 +163,8 @@ def _saved(owner: Any) -> Any:
     return owner
 
 
-for _function in (set_state, set_saved, new_object, new_container):
+_HOLDING: tuple[Any, ...] = (set_state, set_for_now, set_back, set_saved, new_object, new_container)
+for _function in _HOLDING:
     setattr(_function, HOLDS, True)
+for _function in _HOLDING[1:3]:
+    setattr(_function, WITHIN, put_back)

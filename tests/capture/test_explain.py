@@ -131,13 +131,13 @@ def test_problems_in_helpers_comprehensions_and_expressions(program: Any) -> Non
 
         def f(x):
             a, b = helper(x)
-            c = [hash(v) for v in x]
-            return a + b, c, (hash(x) if x[0] > 0 else "none"), x[0] > 0 and hash(x)
+            c = [open(v) for v in x]
+            return a + b, c, (open(x) if x[0] > 0 else "none"), x[0] > 0 and open(x)
     """)
     found = made.explain("f", np.ones(3))
     assert [(p.line, p.function, p.text[p.column - 5 :][:7]) for p in found.problems][1:3] == [
         (3, "helper", "hash(v)"),
-        (7, "f", "hash(v)"),
+        (7, "f", "open(v)"),
     ]
     assert [p.line for p in found.problems] == [3, 3, 7, 8, 8]
 
@@ -180,7 +180,7 @@ def test_a_loop_that_can_be_written_out_is_no_problem(program: Any) -> None:
         def g(x):
             out = []
             for k in range(100):
-                out.append(hash(x[k]))
+                out.append(open(x[k]))
             return out
 
         def h(x):

@@ -1,6 +1,6 @@
 """Settings that a program changes and puts back, in a `finally` or an `__exit__`: whatever raises, they are as before.
 
-A graph that takes all of it back changes nothing in the first place; what could notice is refused.
+A graph that takes all of it back changes nothing in the first place, unless something in between could notice.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -211,6 +212,14 @@ def raised_by_a_wrapped_function(x, i):
         return unsure(x, i)
 
 
+def raised_in_a_loop(x, i):
+    total = 0.0
+    for k in range(len(x)):
+        with mode("strict" if k else "x"), mode("strict"):
+            total += unsure(x, i + k - 1)
+    return total
+
+
 @weft.wrap
 def unsure(x, i):
     return x[i] * (1.0 if MODE == "strict" else 2.0)
@@ -257,10 +266,103 @@ def test_changes_that_are_not_all_taken_back(program: Callable[..., Any]) -> Non
             assert left(compiled, args) == left(program, args)
 
 
-@pytest.mark.parametrize("program", [seen_by_a_wrapped_function, raised_by_a_wrapped_function])
-def test_what_could_notice_is_refused(program: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("program", [seen_by_a_wrapped_function, raised_by_a_wrapped_function, raised_in_a_loop])
+def test_what_could_be_noticed_is_changed_for_now(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for args in CALLS:
+        assert left(compiled, args) == left(program, args)
+    assert "set_for_now" in compiled.code
+
+
+def prints_in_the_end(x, i):
+    try:
+        return unsure(x, i)
+    finally:
+        print("over")
+
+
+def test_what_is_no_change_that_is_put_back_is_refused() -> None:
     with pytest.raises(CaptureError, match="after what may raise when the graph runs"):
-        weft.compile(program)(X, 1)
+        weft.compile(prints_in_the_end)(X, 1)
+
+
+def raises_with_errors_handled(x, front_end):
+    with np.errstate(divide="ignore", invalid="raise"):
+        y = np.linalg.inv(x)
+        if y.sum() > 3:
+            raise ValueError("much")
+    return y
+
+
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+def test_numpys_handling_of_errors_is_as_before_whatever_raises(front_end: Any) -> None:
+    captured, before = front_end(raises_with_errors_handled), np.geterr()
+    for factor, raised in [(1.0, None), (0.0, np.linalg.LinAlgError), (0.5, ValueError), (1.0, None)]:
+        with contextlib.nullcontext() if raised is None else pytest.raises(raised):
+            captured(np.eye(2) * factor, None)
+        assert np.geterr() == before
+
+
+def ignores_warnings(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = np.log(x)
+        warnings.warn("inside", stacklevel=1)
+    warnings.warn("outside", stacklevel=1)
+    return y
+
+
+def warnings_are_errors(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return np.log(x)
+
+
+def filters_in_a_branch(x):
+    if x.sum() > 0:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="inside")
+            warnings.warn("inside", stacklevel=1)
+            warnings.warn("other", stacklevel=1)
+    return x
+
+
+def filters_for_good(x):
+    warnings.simplefilter("ignore", UserWarning)
+    warnings.warn("x", stacklevel=1)
+    return x
+
+
+def filters_in_a_loop(x):
+    total = 0.0
+    for v in x:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            total += np.log(v)
+            if total > 5:
+                raise ValueError("much")
+    return total
+
+
+def warned(function: Callable[..., Any], x: Any) -> Any:
+    """What a call gives or raises, of what it warns, and the filters that it leaves."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            result = repr(function(x.copy()))
+        except (RuntimeWarning, ValueError) as error:
+            result = repr(error)
+        return result, sorted(str(one.message) for one in seen), list(warnings.filters)
+
+
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+@pytest.mark.parametrize(
+    "program", [ignores_warnings, warnings_are_errors, filters_in_a_branch, filters_for_good, filters_in_a_loop]
+)
+def test_filters_of_warnings(program: Callable[..., Any], front_end: Any) -> None:
+    captured = front_end(program)
+    for factor in (1.0, 0.0, -1.0, 1e9, 1.0):
+        assert warned(captured, X * factor) == warned(program, X * factor)
 
 
 def keyword(x, **options):

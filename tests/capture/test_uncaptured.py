@@ -30,7 +30,7 @@ import struct
 import textwrap
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -331,3 +331,32 @@ def test_objects_from_outside_are_not_changed_at_capture() -> None:
     with pytest.raises(CaptureError, match="that the program did not make itself"):
         weft.compile(lambda x: BUFFER.write("a") * x)(X)
     assert not BUFFER.getvalue()
+
+
+def joined_formats(x):
+    return " ".join("{1:0.{0}f}".format(3, v) for v in x)
+
+
+def joined_pairs(x):
+    return ",".join(f"{k}={v:.1f}" for k, v in {"a": x[0], "b": x[1]}.items())
+
+
+def joined_plain(x):
+    return "-".join(map(str, range(3))) + ",".join("abc") + "".join(("a", "b")), x
+
+
+def joined_numbers(x):
+    return ",".join(v for v in x)
+
+
+@pytest.mark.filterwarnings("ignore:.*ran as plain Python")
+@pytest.mark.parametrize("program", [joined_formats, joined_pairs, joined_plain, joined_numbers])
+def test_texts_that_are_joined(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for factor in (1.0, 3.0):
+        x = np.array([1.0, 2.0]) * factor
+        if program is joined_numbers:
+            with pytest.raises(TypeError, match=r"sequence item 0: expected str instance, numpy\.float64 found"):
+                compiled(x)
+        else:
+            assert repr(compiled(x)) == repr(program(x))

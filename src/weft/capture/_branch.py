@@ -161,6 +161,8 @@ class Branch:
         region = self.regions[-1]
         if kind is None:
             self.recorder.state.flush()
+        elif issubclass(kind, PathEnded):
+            self.recorder.state.take_back()
         self.recorder.leave(region)
         if kind is not None and issubclass(kind, Restart):
             self.again = True

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._missing import question
 from weft.capture._object_calls import object_call
-from weft.capture._opaque import Opaque
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import ordered
 from weft.capture._own_operators import updated_own
 from weft.capture._plain import UPDATES
 from weft.capture._python_calls import asked_of
+from weft.capture._special import hashed
 from weft.capture._values import Array, Traced
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
         answer = object_call(recorder, function, owner, args, kwargs)
     if answer is not None:
         return answer[0]
+    special = recorder.reads.special
+    if function is hash and len(args) == 1:
+        return hashed(recorder, args[0])
+    if type(owner) is str and function.__name__ == "join" and len(args) == 1:
+        args = (_texts(recorder, args[0]),)
+        if is_opaque(args):
+            return recorder.opaque(str.join, (owner, *args), {})
+    if special.methods:
+        found = special.call(function, args, kwargs)
+        if found is not None:
+            return found[0]
     recorder.reads.made((*args, *kwargs.values()))
     if type(owner) in _CHANGING:
         changed = _by_method(recorder, function, owner, args, kwargs)
@@ -53,6 +65,14 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
         if function in _UPDATES:
             return updated(recorder, _UPDATES[function], *args)
     return asked_of(recorder, recorder.run(function, args, kwargs), args)
+
+
+def _texts(recorder: Recorder, given: Any) -> Any:
+    """What is joined to one text, as a list where it is not known to be one of the running graph."""
+    if isinstance(given, (str, Traced)) or recorder.lists.get(given) is not None:
+        return given
+    refuse_advance(recorder, given)
+    return list(given)
 
 
 def _by_method(recorder: Recorder, function: Any, owner: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
@@ -107,6 +127,8 @@ def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
             grown.extend(by)
             return value
         recorder.change_object(value, sign)
+    elif type(value) in recorder.reads.special.methods:
+        return UPDATES[sign](value, by)
     elif not isinstance(value, Traced):
         return uncaptured(recorder, UPDATES[sign], (value, by), {})
     return UPDATES[sign](value, by)

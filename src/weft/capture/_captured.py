@@ -6,7 +6,8 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from weft.capture._lookups import settle_keys
 from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
+from weft.capture._special import unrouted
 from weft.capture._whole import StaysWhole, Whole
 from weft.capture._wrap import wrap_later_names
 from weft.errors import CaptureError, TraceError
@@ -61,7 +63,7 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
         return plain, (*held, *function.args)
     call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one
     if isinstance(call, types.FunctionType) and not isinstance(function, Op):
-        return call, (function,)
+        return unrouted(call), (function,)
     if isinstance(function, (staticmethod, classmethod)):
         kind = type(function).__name__
         raise CaptureError(
@@ -151,27 +153,39 @@ def _capture(
     call_args, call_kwargs = made.call()
     if known is not None and not known.whole:
         recorder.state.begin(made.values)
-    for name, value, kind in zip(made.names, made.values, made.kinds, strict=True):
-        recorder.reads.from_outside(value, (plain, name) if kind not in _MANY else None)
-    token = current_recorder.set(recorder)
     try:
-        result = recorder.run(plain, tuple(call_args), call_kwargs)
-        if recorder.refused is not None:
-            raise recorder.refused
-        finish(recorder, result)
+        with _running(recorder):
+            for name, value, kind in zip(made.names, made.values, made.kinds, strict=True):
+                recorder.reads.from_outside(value, (plain, name) if kind not in _MANY else None)
+            result = recorder.run(plain, tuple(call_args), call_kwargs)
+            if recorder.refused is not None:
+                raise recorder.refused
+            finish(recorder, result)
     except PathEnded:
+        with recorder.within(recorder.root):
+            recorder.state.take_back()
         recorder.root.graph.output(recorder.root.failed)
     except TraceError as error:
         error.attempt = Captured(recorder.root.graph, made, recorder)
         raise
-    finally:
-        current_recorder.reset(token)
-        recorder.state.undo()
     graph = recorder.root.graph
     graph.signature = made.inputs(bound_count or 0)
     decided = _decided(recorder)
     graph._sweep(lambda node: node in decided or node.is_impure() or (keeps_raising and raises(node)))
     return Captured(graph, made, recorder)
+
+
+@contextmanager
+def _running(recorder: Recorder) -> Iterator[None]:
+    """While the program runs: calls come to the recorder; in the end all that it has changed is as before."""
+    token = current_recorder.set(recorder)
+    recorder.reads.special.active = True
+    try:
+        yield
+    finally:
+        current_recorder.reset(token)
+        recorder.reads.special.end()
+        recorder.state.undo()
 
 
 def _check_gives_at_once(function: Any) -> None:
@@ -201,7 +215,8 @@ def finish(recorder: Recorder, result: Any) -> None:
     if recorder.unordered:
         check_order(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: _is_one(recorder, value))
-    recorder.state.erase_undone()
+    recorder.given.check()
+    recorder.state.take_back()
     recorder.training.finish(leaves)
     recorder.root.views.clear()  # a result that is a view is one of what the array is in the end
     nodes = [recorder.state.result(leaf) for leaf in leaves]

@@ -6,6 +6,7 @@ import contextlib
 import dis
 import inspect
 import re
+import warnings
 from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +18,7 @@ from weft.capture._branch import PathEnded
 from weft.capture._budget import OverBudget
 from weft.capture._cells import Restart
 from weft.capture._convert import is_converted_code
+from weft.capture._notices import CatchingWarnings, catch_warnings, end_catching
 from weft.capture._raising import QUIET
 from weft.capture._region import NotArithmetic
 from weft.capture._state_places import Learned, is_own
@@ -25,7 +27,7 @@ from weft.capture._values import Traced
 from weft.capture._whole import StaysWhole
 from weft.errors import TraceError, WeftError
 from weft.graph import Node
-from weft.graph._effects import has_side_effect
+from weft.graph._effects import WITHIN, has_side_effect
 from weft.ops.indexing import index_update
 
 if TYPE_CHECKING:
@@ -41,11 +43,13 @@ OWN = (Restart, PathEnded, NotArithmetic, Learned, OverBudget, StaysWhole)
 
 @has_side_effect
 def set_errors(**how: Any) -> None:
-    """`np.seterr(**how)` of a captured `with np.errstate(...)`; whoever runs the graph restores it in the end."""
+    """`np.seterr(**how)` of a captured `with np.errstate(...)`; the code of a graph restores it, whatever it raises."""
     np.seterr(**how)
 
 
-QUIET.append(set_errors)
+setattr(set_errors, WITHIN, np.errstate)
+
+QUIET += [set_errors, catch_warnings, end_catching]
 
 
 class _ErrorState:
@@ -206,7 +210,7 @@ class Final:
         if recorder.raising == self.raising or kind is not None:
             return
         seen = [node for node in self._nodes() if node.is_impure() or node.target is index_update]
-        if not recorder.state.leave_out(seen, self.begun, self.raising):
+        if not recorder.state.takes_back(seen, self.begun, self.raising):
             recorder.refuse(
                 "a `finally` or an __exit__ that prints or writes, after what may raise when the graph runs",
                 help="do it after the `try` or `with`, or around the call of the captured function",
@@ -237,6 +241,8 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
         return _Recording(hooks, manager)
     if isinstance(manager, contextlib.suppress):
         return _Suppressing(hooks, manager)
+    if type(manager) is warnings.catch_warnings and vars(manager) == vars(warnings.catch_warnings()):
+        return CatchingWarnings(hooks.recorder)
     if isinstance(manager, contextlib.nullcontext):
         return manager
     if isinstance(manager, contextlib._GeneratorContextManager) and not _is_numpy(manager):

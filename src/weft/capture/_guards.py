@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._objects import MISSING, own_value
 from weft._step import option
 from weft._where import _INTERNAL
 from weft.autograd import Tensor
@@ -39,7 +40,7 @@ from weft.capture._checks import (
 from weft.capture._opaque import Opaque, is_traceable
 from weft.capture._parts import tree_fits
 from weft.capture._reads import snapshot, snapshot_value
-from weft.capture._state_places import MISSING, own_value, share_parts
+from weft.capture._state_places import share_parts
 from weft.capture._step_guards import apart, grad_fits, grads_fit, leaves_fit, optimizer_fits, step_guards
 from weft.graph import Node
 from weft.ops._dim import Dim

@@ -28,7 +28,7 @@ from weft.capture._lookups import merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
-from weft.capture._object_calls import delete_in_dict, own_dict, set_in_dict
+from weft.capture._object_calls import by_method, delete_in_dict, own_dict, set_in_dict
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
 from weft.capture._own_operators import PLAIN, defines, is_own_class, operate, operate_one
@@ -190,6 +190,10 @@ class Hooks(PlainHooks):
         grown = self.recorder.lists.get(container)
         if grown is not None:
             return grown.holds(item)
+        special = self.recorder.reads.special
+        found = special.contains(container, item) if special.methods else None
+        if found is not None:
+            return found[0]
         own = run_own(self.recorder, operator.contains, (container, item))
         if own is not None:
             return self.not_(self.not_(own[0]))
@@ -315,8 +319,17 @@ class Hooks(PlainHooks):
     def fstring(self, *parts: Any) -> Any:
         from weft.capture._text import captured_text, has_traced, with_shown
 
+        if self.recorder.reads.special.methods:
+            parts = tuple(map(self._own_text, parts))
         parts = with_shown(self.recorder, parts)
         return captured_text(self.recorder, parts) if has_traced(parts) else super().fstring(*parts)
+
+    def _own_text(self, part: Any) -> Any:
+        """A part of an f-string with the text of an object, where its class says what that is."""
+        if isinstance(part, str) or part[1] is not None or not all(isinstance(one, str) for one in part[2]):
+            return part
+        found = self.recorder.reads.special.run(part[0], ("__format__",), "".join(part[2]))
+        return part if found is None else (found[0], None, ())
 
     # Names
 
@@ -399,7 +412,7 @@ class Hooks(PlainHooks):
         self.setattr(target, name, updated(self.recorder, op, current, by()))
 
     def delattr(self, target: Any, name: str) -> None:
-        if self.recorder.state.delete(target, name):
+        if by_method(self.recorder, target, name, "__delattr__") or self.recorder.state.delete(target, name):
             return
         self.recorder.change_object(target, f"del .{name}")
         delattr(target, name)
@@ -419,6 +432,9 @@ class Hooks(PlainHooks):
             return grown[key]
         if isinstance(value, dict):
             self.recorder.stand_ins.check_found(key)
+        found = self._own_item(value, ("__getitem__",), key)
+        if found is not None:
+            return found[0]
         if isinstance(value, Traced) or not (is_traced(key) or isinstance(value, (np.ndarray, Items))):
             grid = self.recorder.grid(value, key)
             if grid is not None:
@@ -441,6 +457,11 @@ class Hooks(PlainHooks):
                 self.recorder.programs_error = error
             raise
 
+    def _own_item(self, value: Any, names: tuple[str, ...], *args: Any) -> tuple[Any] | None:
+        """What a method of the class of an object does with an item, in a tuple; None where it has none."""
+        special = self.recorder.reads.special
+        return special.run(value, names, *args) if special.methods else None
+
     def _make_default(self, target: defaultdict[Any, Any], key: Any) -> None:
         """What a defaultdict holds by a key that it is asked for and has not."""
         held = dict.get(target, key, _NOTHING)
@@ -462,6 +483,8 @@ class Hooks(PlainHooks):
         grown = self.recorder.lists.grown_by(target)
         if grown is not None:
             grown.set(key, value)
+            return
+        if self._own_item(target, ("__setitem__",), key, value) is not None:
             return
         if isinstance(target, _UNCHANGEABLE):
             target[key] = value  # type: ignore[index]  # raises
@@ -515,7 +538,7 @@ class Hooks(PlainHooks):
         if grown is not None:
             grown.delete(key)
             return
-        if delete_in_dict(self.recorder, target, key):
+        if delete_in_dict(self.recorder, target, key) or self._own_item(target, ("__delitem__",), key) is not None:
             return
         if type(target) not in _WITH_ITEMS:
             uncaptured(self.recorder, operator.delitem, (target, key), {})

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import types
 import warnings
 from typing import Any
 
-from weft.graph._effects import has_side_effect
+from weft._objects import opened, put_back
+from weft.graph._effects import WITHIN, has_side_effect
 
+_FILTERS = frozenset({"simplefilter", "filterwarnings", "resetwarnings"})
 _LOGS = frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"})
 
 
@@ -18,6 +21,9 @@ def notice(recorder: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str
         if args and isinstance(args[0], Warning):
             args = (str(args[0]), type(args[0]), *args[2:])
         recorder.create(warn, args, kwargs, None)
+        return True
+    if getattr(function, "__module__", None) == "warnings" and getattr(function, "__name__", None) in _FILTERS:
+        recorder.create(filter_warnings, (function.__name__, *args), kwargs, None)
         return True
     logger = _logger(function)
     if logger is None:
@@ -35,6 +41,46 @@ def _logger(function: Any) -> logging.Logger | None:
         logger, known = logging.root, getattr(logging, getattr(function, "__name__", ""), None)
         found = function is known and isinstance(function, types.FunctionType)
     return logger if found and function.__name__ in _LOGS else None
+
+
+class CatchingWarnings:
+    """`with warnings.catch_warnings()`: the filters are as before where the block ends, whatever is raised in it."""
+
+    def __init__(self, recorder: Any) -> None:
+        self.recorder = recorder
+
+    def __enter__(self) -> None:
+        self.recorder.create(catch_warnings, (), {}, None)
+
+    def __exit__(self, kind: Any, *rest: object) -> None:
+        if kind is None:
+            self.recorder.create(end_catching, (), {}, None)
+
+
+@has_side_effect
+def catch_warnings() -> None:
+    """Begin of `with warnings.catch_warnings()` where the graph runs."""
+    catching = warnings.catch_warnings()
+    catching.__enter__()
+    opened.get().append(functools.partial(catching.__exit__, None, None, None))
+
+
+@has_side_effect
+def end_catching() -> None:
+    """The end of it."""
+    opened.get().pop()()
+
+
+@has_side_effect
+def filter_warnings(method: str, *args: Any, **kwargs: Any) -> None:
+    """`warnings.simplefilter` and its kin where the graph runs."""
+    if method not in _FILTERS:  # a graph from a file could name anything
+        raise ValueError(f"filter_warnings: {method!r} is none of {', '.join(sorted(_FILTERS))}")
+    getattr(warnings, method)(*args, **kwargs)
+
+
+for _function in (catch_warnings, end_catching):
+    setattr(_function, WITHIN, put_back)
 
 
 @has_side_effect

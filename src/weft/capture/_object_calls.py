@@ -9,6 +9,9 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from weft._module import Module
+from weft.autograd import Tensor
+from weft.capture._state_places import is_own
 from weft.capture._values import Traced, Undefined
 
 if TYPE_CHECKING:
@@ -141,18 +144,55 @@ def _setattr(recorder: Recorder, owner: Any, name: Any, value: Any) -> tuple[Any
     return (None,)
 
 
+def by_class(recorder: Recorder, owner: Any, name: str, special: str, *value: Any) -> bool:
+    """Assign or delete an attribute as the class of an object says, by a descriptor of its own; False where none does.
+
+    `special` is the name that the method of a descriptor has for that.
+    """
+    found = getattr(type(owner), name, None)
+    if isinstance(owner, (type, Module, Tensor)) or found is None:
+        return False
+    if isinstance(found, property):
+        function = found.fset if value else found.fdel
+        if function is None:
+            getattr(object, "__setattr__" if value else "__delattr__")(owner, name, *value)  # raises
+        if isinstance(function, types.FunctionType) and is_own(function):
+            recorder.run(function, (owner, *value), {})
+            return True
+    method = getattr(type(found), special, None)
+    if isinstance(method, types.FunctionType) and is_own(method):
+        recorder.run(method, (found, owner, *value), {})
+        return True
+    return False
+
+
+def by_method(recorder: Recorder, owner: Any, name: str, special: str, *value: Any) -> bool:
+    """The same by `__setattr__` or `__delattr__` of the class, and else by a descriptor."""
+    method = None if isinstance(owner, (type, Module, Tensor)) else getattr(type(owner), special)
+    if isinstance(method, types.FunctionType) and is_own(method) and method.__code__.co_filename != "<string>":
+        recorder.run(method, (owner, name, *value), {})
+        return True
+    return by_class(recorder, owner, name, "__set__" if value else "__delete__", *value)
+
+
 def _delattr(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:
     if not _is_plain(recorder, owner, name):
         return None
-    if not recorder.state.delete(owner, name):
+    recorder.hooks.delattr(owner, name)
+    return (None,)
+
+
+def _delete_plainly(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:
+    """`object.__delattr__(owner, name)`."""
+    if not by_class(recorder, owner, name, "__delete__") and not recorder.state.delete(owner, name):
         recorder.change_object(owner, f"del .{name}")
-        delattr(owner, name)
+        object.__delattr__(owner, name)
     return (None,)
 
 
 def _set_plainly(recorder: Recorder, owner: Any, name: Any, value: Any) -> tuple[Any] | None:
     """`object.__setattr__(owner, name, value)`."""
-    if not recorder.state.set(owner, name, value):
+    if not by_class(recorder, owner, name, "__set__", value) and not recorder.state.set(owner, name, value):
         recorder.change_place(owner, name, f".{name}")
         recorder.reads.made(value)
         object.__setattr__(owner, name, value)
@@ -172,6 +212,6 @@ _RULES: dict[Any, Callable[..., Any]] = {
 }
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "__setattr__": _set_plainly,
-    "__delattr__": _delattr,
+    "__delattr__": _delete_plainly,
     "__getattribute__": _getattr,
 }

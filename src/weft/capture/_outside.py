@@ -11,7 +11,6 @@ import os
 import random
 import secrets
 import time
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,10 +21,7 @@ _SAVE = "return the arrays, and save them outside"
 _SET = "call it before the captured function; with np.errstate(...): inside works"
 _DRAW = "use a generator: rng = np.random.default_rng(seed), then rng.random(), rng.integers(n), rng.choice(items)"
 
-_SETTINGS = (
-    *(warnings.simplefilter, warnings.filterwarnings, warnings.resetwarnings),
-    *(np.seterr, np.seterrcall, np.setbufsize),
-)
+_SETTINGS = (*(np.seterr, np.seterrcall, np.setbufsize),)
 _ANSWERS: dict[int, Any] = {
     id(function): function
     for function in (

@@ -48,6 +48,7 @@ _APPLYING = (map, filter, functools.reduce)
 _TAKING_ALL = (*_ORDERING, sum)
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _SHOWING = (str, repr, format)
+_OF_ITSELF = (isinstance, type, callable, id)  # they ask nothing of what a container holds
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
 
@@ -79,6 +80,8 @@ class PythonCalls:
             return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
         if function in _ORDERING and kwargs.get("key") is not None and not isinstance(args[0], Opaque):
             return PYTHON[function](self, *args, **kwargs)  # the key may give what is traced
+        if function in _OF_ITSELF and args and not is_traced_itself(args[0]):
+            return function(*args, **kwargs)
         if (is_opaque(args) or is_opaque(kwargs)) and function not in _LOOPING:
             return self.recorder.opaque(function, args, kwargs)
         if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):
@@ -189,6 +192,11 @@ def _is_applied(function: Any) -> bool:
     if isinstance(function, types.BuiltinFunctionType):
         return function in SIGNS
     return isinstance(function, (FunctionType, MethodType))
+
+
+def is_traced_itself(value: Any) -> bool:
+    """Whether a value itself, and not just what it holds, is known only when the graph runs."""
+    return isinstance(value, (Traced, Items, Collected, GrownList))
 
 
 def is_known(value: Any) -> bool:

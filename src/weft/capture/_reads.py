@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft._module import Module
+from weft._objects import MISSING
 from weft.autograd import Tensor
 from weft.capture._outside import refuse_iterator
 from weft.capture._parts import Tree, refuse_changes
-from weft.capture._state_places import CONTAINERS, MISSING, is_own, is_space
+from weft.capture._special import Special, unrouted
+from weft.capture._state_places import CONTAINERS, is_own, is_space
 from weft.capture._values import Traced
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class OuterReads:
         self.origins: dict[int, Any] = {}  # by the id of such a container, the place it was found at
         self.classes: set[type] = set()  # of objects that the program met
         self.modules = Tree()
+        self.special = Special(recorder)
         self.supers: dict[Any, Any] = {}  # what `super()` stands for in methods of the program
 
     def name(self, space: Any, name: str, value: Any) -> Any:
@@ -81,7 +84,11 @@ class OuterReads:
             groups = self.recorder.training.param_groups(owner)
             if groups is not None:
                 return groups
-        computed = getattr(type(owner), name, None)
+        cls = type(owner)
+        computed = getattr(cls, name, None)
+        if computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name):
+            self._of_class(owner, "__getattr__")
+            return self.recorder.run(cls.__getattr__, (owner, name), {})
         if isinstance(computed, property) and is_own(computed.fget):
             self._note(type(owner), name, computed)
             return self.recorder.run(computed.fget, (owner,), {})
@@ -158,6 +165,7 @@ class OuterReads:
             self.attributes.setdefault((id(owner), "__dict__"), (owner, "__dict__", ("keys", names)))
 
     def _note(self, owner: Any, name: str, value: Any) -> None:
+        value = unrouted(value)
         known = self.attributes.get((id(owner), name))
         if known is not None and known[2][0] == "present":
             del self.attributes[id(owner), name]
@@ -184,6 +192,11 @@ class OuterReads:
         if hasattr(holder, name):
             self._note(holder, name, getattr(holder, name))
 
+    def meet(self, cls: type) -> None:
+        """An object of a class is met."""
+        if cls not in self.classes and is_own(cls):
+            self._special(cls)
+
     def _special(self, cls: type) -> None:
         """Note the methods of a class that Python calls by itself: operators, `len`, a call of the object."""
         if cls in self.classes:
@@ -194,6 +207,7 @@ class OuterReads:
             special = name.startswith("__") and name.endswith("__") and name not in _MAKING
             if special and isinstance(method, types.FunctionType) and is_own(method):
                 self._note(cls, name, method)
+        self.special.meet(cls)
 
     def from_outside(self, value: Any, place: Any = None, kept: Any = None) -> None:
         """Note the containers in a value: to have them in a variable is not to have made them.
@@ -204,8 +218,7 @@ class OuterReads:
         kind = type(value)
         if kind in _COMMON:
             return
-        if kind not in self.classes and is_own(kind):
-            self._special(kind)
+        self.meet(kind)
         if not self._made(value):
             self.recorder.state.met.setdefault(id(value), value)
         if isinstance(value, Module):
@@ -258,6 +271,16 @@ class OuterReads:
         """A module that the program reads or calls."""
         if not self._made(module):
             self.modules.meet(module)
+
+
+def _lacks(owner: Any, name: str) -> bool:
+    """Whether an object has no such attribute, so that its `__getattr__` is asked."""
+    try:
+        get: Any = type(owner).__getattribute__
+        get(owner, name)
+    except AttributeError:
+        return True
+    return False
 
 
 def snapshot(value: Any) -> Any:

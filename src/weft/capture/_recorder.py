@@ -21,6 +21,7 @@ from weft.capture._cells import Places
 from weft.capture._changes import holds_traced
 from weft.capture._chosen import Joined
 from weft.capture._generators import Generated
+from weft.capture._given_functions import GivenFunctions
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import Alike, layout_of
@@ -134,7 +135,7 @@ class Recorder(Running, Memory, Refusals):
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
-        self.reads, self.libraries = OuterReads(self), Libraries(self)
+        self.reads, self.libraries, self.given = OuterReads(self), Libraries(self), GivenFunctions(self)
         self.lists = Lists(self)
         self.places = Places(self)
         self.paths: dict[int, str] = {}  # id → the name of a parameter or buffer of the module that is captured
@@ -413,6 +414,11 @@ class Recorder(Running, Memory, Refusals):
 
     def operate(self, function: Callable[..., Any], *args: Any) -> Any:
         """Record an operator of Python's."""
+        special = self.reads.special
+        if special.methods and any(type(a) in special.methods for a in args):
+            if special.defers(args):
+                return NotImplemented
+            args = special.arrays(args)
         if is_opaque(args):
             return self.opaque(function, args, {})
         args = operands(function, args)

@@ -11,6 +11,7 @@ from weft import _where
 from weft.capture._convert import is_converted
 from weft.capture._convert_build import HOOKS
 from weft.capture._opaque import Member, Opaque
+from weft.capture._special import unrouted
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.errors import CaptureError, DtypeError, IndexingError, ShapeError, WeftError
 from weft.ops import Spec
@@ -105,6 +106,7 @@ class Refusals:
 
     def function_arg(self: Any, value: Any) -> Any:
         """A function, say, as an argument of a node; one of the program's own only where it stands alone."""
+        value = unrouted(value)
         owner = getattr(value, "__self__", None)
         if owner is not None and self._home(owner) is not None:
             self.refuse(

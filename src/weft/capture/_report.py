@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _where
 from weft._module import Module
-from weft._objects import delete_state, set_state
+from weft._objects import delete_state, set_for_now, set_state
 from weft.capture._checks import short
 from weft.capture._draws import draw, make_generator, shuffled
 from weft.capture._wrap import is_wrapped
@@ -117,7 +117,9 @@ def report(entry: Any, because: str | None = None) -> GraphReport:
     branches = [node for node in nodes if node.target in _BRANCHES]
     counts = [_many(len(nodes), "node"), _many(len(loops), "loop"), _many(len(branches), "branch", "branches")]
     writes = graph.output_node().kwargs.get("writes", ())
-    changes = [_at(node, "changes an object") for node in nodes if node.target in (set_state, delete_state)]
+    changes = [
+        _at(node, "changes an object") for node in nodes if node.target in (set_state, set_for_now, delete_state)
+    ]
     written = [_name(target) for target, _ in writes if target.op != "call_function"]
     guards = _guards(entry.checks.conditions)
     sections = {

@@ -28,6 +28,7 @@ from weft.capture._iterables import Items
 from weft.capture._notices import notice
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
+from weft.capture._object_calls import by_method
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
 from weft.capture._own_operators import called_operator, overridden
@@ -36,6 +37,7 @@ from weft.capture._pure import attempt_pure
 from weft.capture._refusals import WRAP
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
+from weft.capture._special import unrouted
 from weft.capture._tensor_calls import TENSOR_CALLS
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped, record_call, wrap
@@ -54,6 +56,7 @@ _CREATION = frozenset(
 _GROWING: dict[Any, str] = {
     deque: "use a list, which may grow in a loop: .append(value) and .pop(0); or an array with two indices",
 }
+_TAKING_OBJECTS = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)
 _SEEDING: frozenset[Any] = frozenset(
     {get_state, initial_seed, manual_seed, seed, set_state}
 )  # of the generator of each run
@@ -150,6 +153,7 @@ class Running(SizeNodes):
         )
 
     def run_function(self: Any, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function = unrouted(function)
         if is_wrapped(function) or function in _SEEDING:
             return self.wrapped(function, args, kwargs)  # also where nothing traced is given: each call runs it anew
         if function is isolated:
@@ -258,6 +262,10 @@ class Running(SizeNodes):
 
     def run_numpy(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's."""
+        special = self.reads.special
+        if special.methods:
+            dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None) if function in _TAKING_OBJECTS else None
+            args, kwargs = special.arrays(args, dtype), {key: special.array(value) for key, value in kwargs.items()}
         if isinstance(function, np.poly1d):
             known = not traced_in(args, kwargs)
             return function(*args) if known else self.numpy.function(np.polyval, (function.coeffs, *args), kwargs)
@@ -366,7 +374,7 @@ class Running(SizeNodes):
             return made
         plain = isinstance(init, types.FunctionType) and not _is_library(init) and cls.__new__ is object.__new__
         plain = plain and init.__code__.co_filename != "<string>"  # as that of a dataclass, made by exec
-        if not plain or type(cls) is not type:
+        if not plain or type(cls).__call__ is not type.__call__:
             made = uncaptured(self, cls, args, kwargs)
             self.reads.made_object(made)
             return made
@@ -416,7 +424,7 @@ class Running(SizeNodes):
         if frozen or (isinstance(target, tuple) and not hasattr(target, "__dict__")):
             setattr(target, name, value)  # raises, as in the plain call
         self.reads.made(value)
-        if self.state.assign(target, name, value):
+        if by_method(self, target, name, "__setattr__", value) or self.state.assign(target, name, value):
             return
         if type(target) is types.FunctionType and self.region is self.root and is_converted(target):
             self.made(target)  # the program defined it

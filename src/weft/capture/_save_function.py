@@ -22,13 +22,13 @@ from typing import Any
 
 from weft import _where
 from weft._module import Module
-from weft._objects import Space
+from weft._objects import MISSING, Space, own_value
 from weft._step import Holder
 from weft.autograd import Tensor
 from weft.capture._checks import MISS, Assigned, Checks, Condition, Expr, form
 from weft.capture._guards import CHECKED
 from weft.capture._object_files import describe, is_object, owner_of, parts_of, space
-from weft.capture._state_places import MISSING, is_space, own_value
+from weft.capture._state_places import is_space
 from weft.errors import FileError, WeftError
 from weft.graph import Graph
 from weft.graph._encode import Unsupported

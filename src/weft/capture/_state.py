@@ -18,14 +18,23 @@ import numpy as np
 
 from weft import pytree
 from weft._module import Module
-from weft._objects import delete_state, new_container, new_object, set_state
+from weft._objects import (
+    MISSING,
+    delete_state,
+    new_container,
+    new_object,
+    own_value,
+    restore,
+    set_back,
+    set_for_now,
+    set_state,
+)
 from weft.autograd import Tensor
 from weft.capture._arguments import Leaf, input_of
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
 from weft.capture._state_places import (
     CONTAINERS,
-    MISSING,
     Input,
     Key,
     Known,
@@ -37,18 +46,17 @@ from weft.capture._state_places import (
     is_container,
     is_object,
     is_own,
+    is_setting,
     is_space,
     label,
     let_go,
     names_before,
     nodes_between,
-    own_value,
     parts,
     place_label,
     present_value,
-    restore,
     same_value,
-    sees_no_state,
+    sees_nothing,
 )
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.graph import Node
@@ -89,10 +97,11 @@ class State:
         self.dicts: dict[int, tuple[Any, Any]] = {}  # by id, the `__dict__` of an object, and the object
         self.kept: list[Any] = []  # whose ids are remembered
         self.views: dict[int, tuple[Any, Node]] = {}  # by id, views that objects hold: every later use is of that one
+        self._making: list[Any] = []  # objects of the program's that the graph is about to make
         self.count = 0  # how often places were changed
         self._journal: list[tuple[Any, str, Any]] = []
         self._log: list[Change | Buffer] = []  # what can be taken back
-        self._undone: list[list[Change]] = []  # changes that the graph does without, see `leave_out`
+        self._undone: list[list[Change]] = []  # changes that are taken back, see `takes_back`
 
     @property
     def used(self) -> bool:
@@ -147,6 +156,8 @@ class State:
         value, recorder = made.value, self.recorder
         name = made.name if made.name.isidentifier() else "value"
         often = self.known.often(made.key)
+        if not often and not opaque and is_setting(value):
+            return False
         if (
             isinstance(value, CONTAINERS)
             or (often and isinstance(value, (str, bytes, bool, tuple)))
@@ -247,6 +258,7 @@ class State:
         value = self.given_away(value)
         was, raising = own_value(owner, name), recorder.raising
         self.count += 1
+        recorder.changed.append(id(owner))
         set_state(owner, name, value)
         written = self._note_written(owner, name)
         node = self._emit(owner, name, value)
@@ -261,21 +273,12 @@ class State:
         return written
 
     def assign(self, owner: Any, name: str, value: Any) -> bool:
-        """The same, by way of what the class of the object has for it: a property, or a `__setattr__` of its own."""
+        """The same of an object that may have what its class has no descriptor for."""
         if self.known is None or self.recorder.untyped or not self.may_have(owner):
             return False
         cls = type(owner)
         if not isinstance(owner, (type, Module)):
-            setter = cls.__setattr__
-            if isinstance(setter, types.FunctionType):
-                self.recorder.run(setter, (owner, name, value), {})
-                return True
             found = getattr(cls, name, None)
-            if isinstance(found, property):
-                if found.fset is None:
-                    raise AttributeError(f"property {name!r} of {cls.__name__!r} object has no setter")
-                self.recorder.run(found.fset, (owner, value), {})
-                return True
             if hasattr(found, "__set__") and not isinstance(found, types.MemberDescriptorType):
                 return False
             if not hasattr(owner, "__dict__") and found is None:
@@ -324,6 +327,7 @@ class State:
         recorder.python_effects += 1
         was, raising = own_value(owner, name), recorder.raising
         self.count += 1
+        recorder.changed.append(id(owner))
         delete_state(owner, name)
         written = self._note_written(owner, name)
         node = recorder.create(delete_state, (self.node(owner), name), {}, None)
@@ -395,6 +399,9 @@ class State:
     def reference(self, value: Any) -> Any:
         """A value as it is put into an object: an array of the caller's is that array itself."""
         recorder = self.recorder
+        function = recorder.given.node(value)
+        if function is not None:
+            return function
         if isinstance(value, Array) and id(value) in self.views:
             return recorder.region.lift(self.views[id(value)][1])
         if isinstance(value, Array) and (value.path or value.buffer.target is not None):
@@ -434,19 +441,16 @@ class State:
 
     # Changes that a `finally` takes back
 
-    def leave_out(self, nodes: list[Node], begun: int, raising: int) -> bool:
-        """Do without the changes that a `finally` has taken back, which has just made `nodes`; False where it may not.
+    def takes_back(self, nodes: list[Node], begun: int, raising: int) -> bool:
+        """Take notice that a `finally`, which has just made `nodes`, takes back changes; False where it does more.
 
-        The graph then changes nothing, so that whatever raises in between finds all as it was, as after the `finally`.
-        The `try` began when so many changes were logged, and so much might have raised.
+        Where nothing in between could see them, the graph does without them. Else it makes them for now, and takes
+        them back whatever is raised. The `try` began when so many changes were logged, and so much might have raised.
         """
-        groups = []
-        for node in nodes:
-            changes = self._taken_back(node, begun, raising)
-            if changes is None or not all(map(sees_no_state, nodes_between(changes[0].node, changes[-1].node))):
-                return False
-            groups.append(changes)
-        self._undone += groups
+        groups = [self._taken_back(node, begun, raising) for node in nodes]
+        if None in groups:
+            return False
+        self._undone += [changes for changes in groups if changes is not None]
         return True
 
     def _taken_back(self, node: Node, begun: int, raising: int) -> list[Change] | None:
@@ -464,7 +468,8 @@ class State:
             before_try = all(k < begun for k, _ in of_place[:n])
             if before_try and first.raising >= raising and same_value(self._before(first), last.value):
                 changes = [one for _, one in of_place[n:]]
-                return None if any(isinstance(one.value, Array) or one.node.users for one in changes) else changes
+                plain = all(one.node.target is set_state and not one.node.users for one in changes)
+                return changes if plain and not any(isinstance(one.value, Array) for one in changes) else None
         return None
 
     def _before(self, change: Change) -> Any:
@@ -472,14 +477,22 @@ class State:
         return change.was if change.written or known is None else known.traced
 
     def is_undone(self, node: Node) -> bool:
-        """Whether a node is one of a change that the graph does without."""
+        """Whether a node is one of a change that is taken back."""
         return any(one.node is node for changes in self._undone for one in changes)
 
-    def erase_undone(self) -> None:
-        """Erase the changes of the present region that the graph does without."""
-        for one in [one for changes in self._undone for one in changes]:
-            if one.node.graph is self.recorder.region.graph and not one.node._erased:
-                one.node.graph.erase_node(one.node)
+    def take_back(self) -> None:
+        """At the end of a region: erase its changes that are taken back, or let them be made for now."""
+        graph = self.recorder.region.graph
+        for changes in self._undone:
+            first, last = changes[0].node, changes[-1].node
+            if first.graph is not graph or first._erased or first.target is not set_state:
+                continue
+            between = () if first is last else nodes_between(first, last)  # one alone puts there what is there
+            if all(sees_nothing(node, changes[0].name) for node in between):
+                for one in changes:
+                    graph.erase_node(one.node)
+            else:
+                first.target, last.target = set_for_now, set_back
 
     def handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Values that a container from outside will hold: arrays of the caller's are those arrays."""
@@ -492,12 +505,15 @@ class State:
 
     def result(self, value: Any) -> Any:
         """A part of the result: a view that an object holds is that view itself."""
-        return self.views[id(value)][1] if id(value) in self.views else self.recorder.arg(value)
+        if id(value) in self.views:
+            return self.views[id(value)][1]
+        function = self.recorder.given.node(value)
+        return self.recorder.arg(value) if function is None else function
 
     def flush(self) -> None:
         """Assign arrays again that were written since they were assigned in this region, which ends."""
         region = self.recorder.region
-        self.erase_undone()
+        self.take_back()
         for owner, name, value, before in list(self.sets.get(region, {}).values()):
             present = present_value(owner, name)
             if present is value and value.node is not before:
@@ -533,7 +549,8 @@ class State:
         if isinstance(value, CONTAINERS) and recorder.lists.get(value) is None:
             if recorder._home(value) is None and id(value) in recorder.reads.outside:
                 self.changes(value)  # it has another name from now on
-            if type(value) is list and not any(isinstance(part, CONTAINERS) for part in parts(value)):
+            kinds = {part.kind if isinstance(part, Scalar) else type(part) for part in parts(value)}
+            if type(value) is list and len(kinds) <= 1 and not any(isinstance(one, CONTAINERS) for one in parts(value)):
                 recorder.lists.own(value)
                 return value
             given = recorder.create(type(value), (list(value),), {}, None) if isinstance(value, set) else value
@@ -578,10 +595,22 @@ class State:
             return None
         recorder = self.recorder
         recorder.stand_ins.check_out(value)
+        if any(value is one for one in self._making):
+            recorder.refuse(
+                f"a {cls.__name__} that the program makes and gives away, which holds itself",
+                help="let it hold what it needs of itself, or make it outside",
+            )
+        self._making.append(value)
+        try:
+            return self._made_whole(value)
+        finally:
+            self._making.pop()
+
+    def _made_whole(self, value: Any) -> Node:
+        recorder, cls = self.recorder, type(value)
         names = tuple(attributes(value))
-        for name in names:
-            self.given_away(getattr(value, name))
-        args = (cls, names, *(self.reference(getattr(value, name)) for name in names))
+        given = [self.given_away(getattr(value, name)) for name in names]
+        args = (cls, names, *map(self.reference, given))
         node = recorder.create(new_object, args, {}, None, cls.__name__.lower())
         self.owners[id(value)] = (value, node)
         assert self.known is not None

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft import pytree
 from weft._module import Module
-from weft._objects import delete_state, set_state
+from weft._objects import MISSING, delete_state, own_value, set_back, set_for_now, set_state
 from weft.autograd import Tensor
 from weft.capture._arguments import Leaf
 from weft.capture._notices import warn
@@ -25,7 +25,6 @@ from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op
 from weft.pytree import LEAF
 
-MISSING: Any = object()
 CONTAINERS = (
     list,
     dict,
@@ -42,7 +41,8 @@ KEEPING = frozenset(
     {"append", "appendleft", "add", "insert", "extend", "extendleft", "update", "setdefault", "put", "push"}
 )
 """Methods of containers that keep what they are given."""
-_SEEING_NOTHING = frozenset({"numpy", "weft", "builtins", "_operator", "math", "cmath"})
+_CHANGING = (set_state, set_for_now, set_back, delete_state)
+_SEEING_NOTHING = frozenset({"weft", "builtins", "_operator", "math", "cmath"})
 _MAKING = frozenset({"__init__", "__new__", "__post_init__"})
 
 Key = tuple[Any, str]
@@ -101,6 +101,13 @@ class Input:
     def label(self) -> str:
         """What a person calls it."""
         return label(self.owner, self.name)
+
+
+def is_setting(value: Any) -> bool:
+    """Whether a value is a dict of what names or chooses something: a graph may be for it alone."""
+    return type(value) is dict and all(
+        one is None or isinstance(one, (str, bool, type, types.FunctionType)) for pair in value.items() for one in pair
+    )
 
 
 def label(owner: Any, name: str) -> str:
@@ -162,23 +169,6 @@ def is_space(owner: Any) -> bool:
     return type(owner) is dict or isinstance(owner, types.CellType)
 
 
-def own_value(owner: Any, name: str) -> Any:
-    """What a place itself holds, not the class of an object: MISSING where that is nothing."""
-    if isinstance(owner, types.CellType):
-        try:
-            return owner.cell_contents
-        except ValueError:
-            return MISSING
-    if type(owner) is dict:
-        return owner.get(name, MISSING)
-    if name in getattr(owner, "__dict__", ()):
-        return owner.__dict__[name]
-    slot = next((cls.__dict__[name] for cls in type(owner).__mro__ if name in cls.__dict__), None)
-    if isinstance(slot, types.MemberDescriptorType):
-        return getattr(owner, name, MISSING)
-    return MISSING
-
-
 def present_value(owner: Any, name: str) -> Any:
     """What is read there."""
     if is_space(owner):
@@ -224,14 +214,6 @@ def check_value(recorder: Any, owner: Any, name: str, value: Any) -> None:
         )
 
 
-def restore(owner: Any, name: str, was: Any) -> None:
-    """Let a place hold what it held."""
-    if was is not MISSING:
-        set_state(owner, name, was)
-    elif own_value(owner, name) is not MISSING:
-        delete_state(owner, name)
-
-
 def same_value(one: Any, other: Any) -> bool:
     """Whether a place is as it was: with the same object, or a number or text equal to it."""
     if one is other:
@@ -249,18 +231,24 @@ def nodes_between(first: Node, last: Node) -> Iterator[Node]:
         node = node._next
 
 
-def sees_no_state(node: Node) -> bool:
-    """Whether a call can come by no object but those it is given, and runs no code of the program's."""
+def sees_nothing(node: Node, name: str) -> bool:
+    """Whether a call runs no code of the program's, and can come by no place of a name but one that it is given."""
     target: Any = node.target
-    if node.op != "call_function" or target in (set_state, delete_state, fail, check, warn):
+    if node.op != "call_function" or target in (*_CHANGING, fail, check, warn):
         return node.op != "call_method"
     if target in CONTROL:
         inside = [part for body in node.bodies for part in body.nodes]
-        return all(sees_no_state(part) and part.target is not set_state for part in inside)
+        changes = (part.args[1] for part in inside if part.target in _CHANGING)
+        return name not in changes and all(sees_nothing(part, name) for part in inside)
     module = str(getattr(target, "__module__", None) or "").partition(".")[0]
-    typed = node.all_input_nodes if target is print else (node,)
-    known = isinstance(target, (Op, np.ufunc)) or module in _SEEING_NOTHING
-    return known and all((one._meta or {}).get("type") is not None for one in typed)
+    if isinstance(target, (Op, np.ufunc)) or module == "numpy":
+        return _is_typed(node)
+    known = module in _SEEING_NOTHING or isinstance(target, types.MethodDescriptorType)
+    return known and (target is print or _is_typed(node)) and all(map(_is_typed, node.all_input_nodes))
+
+
+def _is_typed(node: Node) -> bool:
+    return (node._meta or {}).get("type") is not None
 
 
 def let_go(recorder: Any, value: Any) -> None:

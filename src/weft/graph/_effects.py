@@ -24,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "_weft_has_side_effect"
 CHECKS = "_weft_checks"  # what else marks one that has an effect only where it raises
 HOLDS = "_weft_holds"  # what else marks one that lets an object hold what it is given, and changes no array
+WITHIN = "_weft_within"  # a context manager that the code of a graph with such a function runs in
 _WRITES_OPERATORS = tuple(
     getattr(operator, name)
     for name in (

@@ -97,7 +97,7 @@ _CAPTURED = {
     "_iterables": "_listed",
     "_lookups": "get merge call_sequence call_text",
     "_memory": "updated",
-    "_notices": "warn log",
+    "_notices": "warn log filter_warnings catch_warnings end_catching",
     "_numpy_calls": "write_at",
     "_numpy_views": "with_flat",
     "_numpy_writes": "after apply_at",
