@@ -18,6 +18,7 @@ from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
 from weft.capture._opaque import is_opaque
 from weft.capture._plain import COMPARISONS
+from weft.capture._raising import RULES
 from weft.capture._values import Array, Scalar, Traced, Undefined, is_traced
 from weft.ops._dim import Dim, hint_of
 
@@ -48,6 +49,9 @@ def call_sequence(sequence: Any, method: str, *args: Any) -> int:
     if not isinstance(sequence, (list, tuple, deque)) or method not in ("index", "count"):
         raise ValueError(f"call_sequence: {method!r} of a {type(sequence).__name__}")
     return int(getattr(sequence, method)(*args))
+
+
+RULES[id(call_sequence)] = lambda args, _: args[1] == "index"
 
 
 def call_text(text: Any, method: str, *args: Any, **kwargs: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._lists import GrownList
-from weft.capture._numpy_probe import elementwise_type, sampled, shared, type_of_sample
+from weft.capture._numpy_probe import elementwise_type, name_of, sampled, shared, type_of_sample
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.errors import ShapeError, TraceError, UnknownRank, UnknownShape
@@ -173,6 +173,8 @@ class NumpyCalls:
                     raise
                 except ShapeError as error:  # NumPy may take more shapes than the op, and says so if all are known
                     if has_open_sizes(given) or has_open_sizes(list(options.values())):
+                        if recorder.trying:
+                            recorder.refuse_trying(name_of(function))
                         raise
                     failed = failed or error
                 except (AttributeError, TypeError) as error:  # no rule for a list, or for a number of Python's

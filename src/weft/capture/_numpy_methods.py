@@ -178,6 +178,7 @@ def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
     dtype = a.spec.dtype
     wide = dtype.char in "gG"  # no number of Python's holds it
     kind = dtype if wide else {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
+    a = recorder.python.one_number(np.ndarray.item, a)
     if isinstance(a, Array) and any(type(dim) is not int or dim != 1 for dim in a.spec.shape):
         node = recorder.create_method(a, "item", (), {})  # it fails where there is not one element
         type_ = Spec((), dtype) if wide else kind

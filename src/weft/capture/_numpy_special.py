@@ -274,6 +274,8 @@ def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: i
         points = [0, *indices_or_sections, None]
     else:
         sections = _sections(recorder, indices_or_sections)
+        if sections <= 0:
+            raise ValueError("number sections must be larger than 0.")
         total = operator.index(size)
         each, extra = divmod(total, sections)
         points = [0]

@@ -7,6 +7,7 @@ import functools
 import math
 import operator
 import types
+import warnings
 from collections import deque
 from collections.abc import Callable
 from types import FunctionType, MethodType
@@ -28,7 +29,7 @@ from weft.capture._own_operators import is_own_class
 from weft.capture._plain import SIGNS
 from weft.capture._values import Array, Scalar, Traced, is_traced, shows_traced
 from weft.ops import Spec
-from weft.ops._dim import dim_max, dim_min
+from weft.ops._dim import dim_max, dim_min, hint_of
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -171,8 +172,24 @@ class PythonCalls:
         elif function in (math.modf, math.frexp, math.sumprod if hasattr(math, "sumprod") else None):
             type_ = {math.modf: (float, float), math.frexp: (float, int)}.get(function, float)
             return self.recorder.wrap(self.recorder.create(function, args, kwargs, type_), type_)
+        args = tuple(self.one_number(function if len(args) == 1 else float, a) for a in args)
         args = tuple(self.recorder.numpy.item(a) if isinstance(a, Array) and not a.spec.shape else a for a in args)
         return self.number(function, args, kind, **kwargs)
+
+    def one_number(self, function: Any, value: Any) -> Any:
+        """What a call that wants one number is given: of an array, the element it has.
+
+        NumPy's own error is raised where there are more, or where it takes none out of an array that has dimensions,
+        as newer versions do not. The array itself is given where only running tells how many there are.
+        """
+        if not isinstance(value, Array) or not value.spec.shape:
+            return value
+        open_ = any(hint_of(size) is None for size in value.spec.shape)
+        sizes = [1 if open_ or size == 1 else 2 for size in value.spec.shape]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # versions that do take it
+            function(np.ones(sizes, value.spec.dtype))
+        return value if open_ else self.recorder.numpy.item(value)
 
     def attribute(self, value: Scalar, name: str) -> Any:
         """An attribute or method of a number of Python's."""
@@ -347,7 +364,7 @@ def _conversion(kind: Any) -> Callable[..., Any]:
             return calls.recorder.decide(x)
         if isinstance(x, Scalar) and x.kind in (int, bool) and kind is bool and x.hint is not None:
             return operator.ne(x, 0) if x.kind is int else x
-        return calls.number(kind, (taken_out(x), *rest), kind)
+        return calls.number(kind, (calls.one_number(kind, taken_out(x)), *rest), kind)
 
     return handler
 

@@ -27,8 +27,16 @@ _OPS = frozenset(
         *("bincount", "choose", "digitize", "embedding", "gather", "histogram", "histogram2d", "histogramdd"),
         *("index_add", "index_copy", "index_fill", "index_select", "nanargmax", "nanargmin", "put_along_axis"),
         *("ravel_multi_index", "scatter", "scatter_add", "take", "take_along_axis", "unravel_index"),
+        *("delete", "insert"),
     }
 )
+# Ops that refuse some values of their second argument → the largest number they take; none is below zero.
+_OF_SECOND = {
+    **dict.fromkeys(("quantile", "nanquantile"), 1.0),
+    **dict.fromkeys(("percentile", "nanpercentile"), 100.0),
+    **dict.fromkeys(("partition", "argpartition"), -1.0),
+    "repeat": math.inf,
+}
 # Ops that have no answer for no elements.
 _OF_SOME = frozenset({"argmax", "argmin", "max", "min", "ptp"})
 _INDEXING = frozenset({"getitem", "index_update"})
@@ -46,8 +54,13 @@ def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
     if isinstance(target, Op):
         if target.name in _OF_SOME:
             return not args or _may_be_empty(args[0])
+        if target.name in _OF_SECOND:
+            second = args[1] if len(args) > 1 else None
+            return not (isinstance(second, (int, float)) and 0 <= second <= _OF_SECOND[target.name])
+        if target.name == "pow":
+            return _power(args, type_)
         return target.name in _OPS or (target.name in _INDEXING and (len(args) < 2 or _may_miss(args[0], args[1])))
-    rule = _RULES.get(id(target))
+    rule = RULES.get(id(target))
     return rule is not None and rule(args, type_)
 
 
@@ -74,6 +87,8 @@ def _division(args: tuple[Any, ...], type_: Any) -> bool:
 
 
 def _power(args: tuple[Any, ...], type_: Any) -> bool:
+    if isinstance(type_, Spec):  # NumPy raises for whole numbers, the exponents below zero
+        return type_.dtype.kind == "i" and not (isinstance(args[1], (int, np.integer)) and args[1] >= 0)
     return isinstance(type_, type) and not (type_ is int and type(args[1]) is int and args[1] >= 0)
 
 
@@ -87,13 +102,14 @@ def _to_integer(args: tuple[Any, ...], type_: Any) -> bool:
 
 
 # By id: not every target can be hashed.
-_RULES: dict[int, Callable[[tuple[Any, ...], Any], bool]] = {
+RULES: dict[int, Callable[[tuple[Any, ...], Any], bool]] = {
     **{id(f): lambda args, type_: True for f in vars(math).values() if callable(f) and f not in _TOTAL},
     **dict.fromkeys(map(id, (operator.truediv, operator.floordiv, operator.mod, divmod)), _division),
     **dict.fromkeys(map(id, (operator.pow, pow)), _power),
     **dict.fromkeys(map(id, (operator.lshift, operator.rshift)), _shift),
     **dict.fromkeys(map(id, (int, round, math.floor, math.ceil, math.trunc)), _to_integer),
     id(operator.getitem): lambda args, type_: _may_miss(args[0], args[1]),
+    **dict.fromkeys(map(id, (float, complex)), lambda args, type_: _type(args[0]) in (str, None)),
 }
 
 

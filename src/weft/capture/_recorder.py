@@ -342,7 +342,9 @@ class Recorder(Running, Memory, Refusals):
                     self.read(made).meta["raises"] = True
                 return made
         node = self.create(target or op, args, kwargs, type_)
-        if self.keeps_raising and (len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_)):
+        if self.keeps_raising and (
+            len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_) or self.refuses_size(op, arguments)
+        ):
             node.meta["raises"] = True
             self.raising += 1
             if self.trying:

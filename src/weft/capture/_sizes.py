@@ -7,6 +7,7 @@ made of it only where a call takes it as an argument.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from weft.capture._region import Region
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
-from weft.ops import Spec
+from weft.ops import Op, Spec
 from weft.ops._dim import REASONED, Atom, Dim, Sizes
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 INTEGER_ARITHMETIC = frozenset(
     {operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg}
 )
+# Parameters of ops that are sizes or counts: below zero they are refused, but where -1 means what is left.
+_SIZES = frozenset({"shape", "num", "n_rows", "n_cols", "n", "N", "M", "repetitions"})
+_TAKING_LESS = frozenset({"reshape", "broadcast_to"})
 
 
 class SizeNodes:
@@ -43,6 +47,20 @@ class SizeNodes:
             name = value.name or value.node.name
             value.dim = self.sizes.value(name, value.hint if value.kind is int else None, ("node", value._node))
         return value.dim
+
+    def refuses_size(self, op: Op, arguments: Sequence[Any]) -> bool:
+        """Whether a size or count that an op is given may be below zero."""
+        if op.name in _TAKING_LESS:
+            return False
+        named = zip(op.__signature__.parameters, arguments, strict=True)
+        return any(self._may_be_negative(value) for name, value in named if name in _SIZES)
+
+    def _may_be_negative(self, value: Any) -> bool:
+        if isinstance(value, (tuple, list)):
+            return any(map(self._may_be_negative, value))
+        if isinstance(value, Scalar):
+            return value.kind is int and not self.sizes.proved(">=", self.dim(value), 0)
+        return isinstance(value, Array) or (isinstance(value, int) and value < 0)
 
     def computed_integer(self: Any, function: Any, args: tuple[Any, ...], dims: list[Any]) -> Any:
         """The integer that an operator gives: a node as the program wrote it, and what is known of it as a size.

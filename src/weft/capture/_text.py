@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from weft.capture._numpy_probe import Samples
 from weft.capture._own_methods import shown
 from weft.capture._values import shows_traced
 from weft.graph._effects import has_side_effect
@@ -32,12 +34,23 @@ def captured_text(recorder: Recorder, parts: tuple[Any, ...]) -> Any:
     """An f-string as a call of `str.format`."""
     values: list[Any] = []
     template = _template(parts, values)
+    _check_fits(recorder, template.format, values)
     return recorder.wrap(recorder.create(str.format, (template, *values), {}, str), str)
 
 
 def captured_percent(recorder: Recorder, text: Any, values: Any) -> Any:
     """`text % values`, put together when the graph runs."""
+    _check_fits(recorder, lambda shown: percent(text, shown), [values])
     return recorder.wrap(recorder.create(percent, (text, values), {}, str), str)
+
+
+def _check_fits(recorder: Recorder, put: Callable[..., str], values: Sequence[Any]) -> None:
+    """Refuse a text that cannot be put together, `{x:.2f}` of an array, where the program would catch that."""
+    if recorder.trying:
+        try:
+            put(*Samples().of(list(values)))
+        except (TypeError, ValueError):
+            recorder.refuse_trying("a text of these values")
 
 
 def percent(text: str, values: Any) -> str:
