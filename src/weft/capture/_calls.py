@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from weft.capture._changes import refuse_advance, uncaptured
+from weft.capture._iterables import Items
 from weft.capture._missing import question
 from weft.capture._object_calls import object_call
 from weft.capture._opaque import Opaque, is_opaque
@@ -68,8 +69,8 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _texts(recorder: Recorder, given: Any) -> Any:
-    """What is joined to one text, as a list where it is not known to be one of the running graph."""
-    if isinstance(given, (str, Traced)) or recorder.lists.get(given) is not None:
+    """What is joined to one text, as a list where it is not of the running graph."""
+    if isinstance(given, (str, Traced, Items)) or recorder.lists.get(given) is not None:
         return given
     refuse_advance(recorder, given)
     return list(given)

@@ -19,13 +19,14 @@ from weft.capture._budget import OverBudget
 from weft.capture._cells import Restart
 from weft.capture._convert import is_converted_code
 from weft.capture._notices import CatchingWarnings, catch_warnings, end_catching
+from weft.capture._opaque import Opaque
 from weft.capture._raising import QUIET
 from weft.capture._region import NotArithmetic
 from weft.capture._state_places import Learned, is_own
 from weft.capture._touched import codes
-from weft.capture._values import Traced
+from weft.capture._values import Array, Scalar, Traced
 from weft.capture._whole import StaysWhole
-from weft.errors import TraceError, WeftError
+from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
 from weft.graph._effects import WITHIN, has_side_effect
 from weft.ops.indexing import index_update
@@ -90,6 +91,10 @@ class _Recording:
         return self.manager.__exit__(*exception)
 
 
+_OF_STAND_INS = re.compile(rf"\b({Array.__name__}|{Opaque.__name__}|{Scalar.__name__})(\b[^'\"]*\(\)|['\"])")
+"""What Python says of values that are traced, in its own errors."""
+
+
 class _Captured:
     """A context manager of the program's own class: its methods are captured.
 
@@ -113,6 +118,8 @@ class _Captured:
         self.recorder.trying -= self.swallows
         if exception[0] is not None and issubclass(exception[0], (*OWN, TraceError)):
             return None
+        if self.swallows:
+            _check_raised(self.recorder, exception[1])
         if self.swallows and isinstance(exception[1], WeftError):
             plain = _as_plain(self.recorder, exception[1])
             exception = (type(plain), plain, exception[2])
@@ -132,6 +139,7 @@ class _Suppressing:
 
     def __exit__(self, kind: Any, *rest: Any) -> Any:
         self.recorder.trying -= 1
+        _check_raised(self.recorder, rest[0])
         return kind is not None and issubclass(kind, Exception) and self.manager.__exit__(kind, *rest)
 
 
@@ -175,6 +183,17 @@ def _may_raise(function: Any, objects: list[Any], seen: set[Any]) -> bool:
             if any(_may_raise(one, objects, seen) for one in found):
                 return True
     return False
+
+
+def _check_raised(recorder: Recorder, error: BaseException | None) -> None:
+    """Refuse what only the capture could not do: the plain program raises nothing there that it could catch."""
+    if isinstance(error, UnknownShape):
+        recorder.refuse(error.message, help=error.help)
+    if isinstance(error, (TypeError, AttributeError)) and _OF_STAND_INS.search(str(error)):
+        recorder.refuse(
+            "a traced value inside a `try` or `with`, given to code that is not captured and does not take it",
+            help="move it out of the try",
+        )
 
 
 def _as_plain(recorder: Recorder, error: WeftError) -> Exception:
@@ -284,6 +303,7 @@ class Trying:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.recorder.trying -= 1
+        _check_raised(self.recorder, error)
         if self.named and isinstance(error, WeftError) and not isinstance(error, TraceError):
             raise _as_plain(self.recorder, error) from None
         if self.swallows and kind is not None and not issubclass(kind, Exception):
