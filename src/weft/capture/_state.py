@@ -547,8 +547,9 @@ class State:
         """A value that goes into an object: containers that the program made are ones of the running graph by then."""
         recorder = self.recorder
         if isinstance(value, CONTAINERS) and recorder.lists.get(value) is None:
-            if recorder._home(value) is None and id(value) in recorder.reads.outside:
-                self.changes(value)  # it has another name from now on
+            for part in (value, *parts(value)):
+                if isinstance(part, CONTAINERS) and recorder._home(part) is None and id(part) in recorder.reads.outside:
+                    self.changes(part)  # it has another name from now on
             kinds = {part.kind if isinstance(part, Scalar) else type(part) for part in parts(value)}
             if type(value) is list and len(kinds) <= 1 and not any(isinstance(one, CONTAINERS) for one in parts(value)):
                 recorder.lists.own(value)
@@ -568,6 +569,8 @@ class State:
     def node(self, owner: Any) -> Node:
         """The node by which the graph has an object."""
         known = self.owners.get(id(owner))
+        if known is None and id(owner) in self.given:  # the argument itself is wanted, not what it holds
+            raise Learned({}, whole=True)
         if known is None:
             name = "cell" if isinstance(owner, types.CellType) else "variables" if type(owner) is dict else None
             name = name or (owner if isinstance(owner, type) else type(owner)).__name__.lower()
