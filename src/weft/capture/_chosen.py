@@ -97,6 +97,7 @@ def chosen(recorder: Recorder, container: Any, key: Any, parts: list[Any]) -> An
     """`container[key]`, which is one of some parts."""
     candidates = [part for part in parts if type(part) in _CHANGEABLE]
     made = recorder.opaque(operator.getitem, (container, key), {})
+    recorder.stand_ins.fix(candidates, f"a {type(container).__name__} has been indexed by a traced value")
     return Chosen(recorder, made.node, candidates) if candidates else made
 
 

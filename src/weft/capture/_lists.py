@@ -489,12 +489,16 @@ class Lists:
             around = around.parent
         return any(state.get(key) != made.version for key, made in self.grown.items() if id(made.owner) in owners)
 
-    def mark(self) -> int:
-        return len(self.grown)
+    def mark(self) -> tuple[int, int, int]:
+        return len(self.grown), len(self.held), self.recorder.stand_ins.mark()
 
-    def go_back(self, mark: int) -> None:
-        """Give lists that have grown since a mark their elements back."""
-        for key in list(self.grown)[mark:]:
+    def go_back(self, mark: tuple[int, int, int]) -> None:
+        """Give lists that have grown since a mark their elements back; nothing stands for others since then."""
+        grown, held, stand_ins = mark
+        self.recorder.stand_ins.go_back(stand_ins)
+        for key in list(self.held)[held:]:
+            del self.held[key]
+        for key in list(self.grown)[grown:]:
             made = self.grown.pop(key)
             made.go_back()
             for buffer in made.holding:

@@ -55,6 +55,7 @@ class Loop:
         self.given_up = False  # whether capturing was tried, and the loop is run step by step
         self.rounds = 0
         self.grown = recorder.lists.mark()
+        self.changes = self._changes()  # how much was changed before the loop
         self.lists: dict[int, int] = {}  # what was known of lists when this pass began
         self.stopped: Any = False  # whether a `break` has happened, where that is traced
         self.branch: Branch | None = None
@@ -209,6 +210,8 @@ class Loop:
             self.watched.write(rest[count:])
             if self.done:
                 self.watched.settle()
+                if self.changes == self._changes():
+                    self.recorder.stand_ins.leave(self.grown[-1], self.values)
         except Again:
             self.watched.write(self.watched.start)
             self.rounds += 1
@@ -218,6 +221,10 @@ class Loop:
             if not self.may_unroll:
                 raise
             self._give_up(error)
+
+    def _changes(self) -> tuple[int, int, int]:
+        recorder = self.recorder
+        return recorder.python_effects, len(recorder.places.log), len(recorder.lists.grown)
 
     def _start_again(self) -> None:
         """Capture the body once more, with places of objects that have turned out to be changed in it."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from weft import pytree
 from weft.autograd import Tensor
-from weft.capture._chosen import Joined
+from weft.capture._chosen import Chosen, Joined
 from weft.capture._kinds import joined_kind
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
@@ -70,7 +70,7 @@ class Disagreement(Exception):
 def type_of(value: Any) -> Type | None:
     """The type of a number or an array; None for any other thing."""
     if isinstance(value, Opaque):
-        return Type(unknown=True, joined=isinstance(value, Joined))
+        return Type(unknown=True, joined=isinstance(value, (Chosen, Joined)))
     if isinstance(value, Array):
         return Type(spec=value.spec, tensor=getattr(type(value), "_is_tensor", False))
     if isinstance(value, Scalar):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import pytree
 from weft.capture._state_places import attributes, is_object
-from weft.capture._values import Traced
+from weft.capture._values import MaybeUnbound, PartlyDefined, Traced
 from weft.pytree import LEAF, Tree
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ class StandIns:
         self.recorder = recorder
         self.groups: dict[int, list[Any]] = {}  # by id, why, and all that may be one object
         self.fixed: set[int] = set()  # ids of those that do not change any more
+        self._log: list[tuple[int, Any, bool, bool]] = []  # ids, the group before, whether fixed, whether a stand-in
 
     def note(self, made: Any, *sources: Any, why: str, fixed: bool = True) -> None:
         """From now on `made` stands for one of `sources`, and so do their parts; with `fixed`, none of them changes."""
@@ -159,8 +160,38 @@ class StandIns:
             known = self.groups.get(id(value), [why, value])
             group += [part for part in known[1:] if not any(part is there for there in group[1:])]
         for value in group[1:]:
+            self._log.append((id(value), self.groups.get(id(value)), id(value) in self.fixed, value is made))
             self.groups[id(value)] = group
         self.fixed.update(map(id, group[1:] if fixed else [made]))
+
+    def fix(self, sources: list[Any], why: str) -> None:
+        """From now on one of some lists, dicts or sets is known by another name: none of them changes."""
+        if sources:
+            self.join(object(), sources, why)
+
+    def mark(self) -> int:
+        return len(self._log)
+
+    def go_back(self, mark: int) -> None:
+        """What has been captured since a mark is captured anew, in another way."""
+        while len(self._log) > mark:
+            key, group, fixed, _ = self._log.pop()
+            if group is None:
+                del self.groups[key]
+            else:
+                self.groups[key] = group
+            if not fixed:
+                self.fixed.discard(key)
+
+    def leave(self, mark: int, values: tuple[Any, ...]) -> None:
+        """A loop that has changed no object is over: what it leaves are these variables, and no other of its stand-ins.
+
+        Where none of them is one, or holds one, those they stood for may change again.
+        """
+        made = {key for key, _, _, stands in self._log[mark:] if stands}
+        left = [value.value if isinstance(value, (MaybeUnbound, PartlyDefined)) else value for value in values]
+        if made and not self.recorder.untyped and not any(id(part) in made for part in with_parts(left)):
+            self.go_back(mark)
 
     def check_change(self, target: Any, what: str) -> None:
         """Refuse to change what has a stand-in, or is one."""
