@@ -31,7 +31,8 @@ from weft.errors import StateError
 
 Self = TypeVar("Self", bound="Module")
 
-_KINDS = ("_modules", "_parameters", "_buffers")  # most reads are of submodules
+KINDS = ("_modules", "_parameters", "_buffers")
+"""Where a module holds its parts: most reads are of submodules."""
 
 
 class Module:
@@ -117,7 +118,7 @@ class Module:
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
-        for kind in _KINDS:
+        for kind in KINDS:
             held = own.get(kind)
             if held is not None and name in held:
                 value = held[name]
@@ -145,7 +146,7 @@ class Module:
             super().__setattr__(name, value)
 
     def __delattr__(self, name: str) -> None:
-        for kind in _KINDS:
+        for kind in KINDS:
             if name in self.__dict__[kind]:
                 del self.__dict__[kind][name]
                 return
@@ -159,7 +160,7 @@ class Module:
         own = self.__dict__
         if kind not in own:
             raise AttributeError(f"cannot assign {name!r}: {_no_init(self)}", name=name, obj=self)
-        for place in (own, *(own[other] for other in _KINDS if other != kind)):
+        for place in (own, *(own[other] for other in KINDS if other != kind)):
             place.pop(name, None)
         self._non_persistent_buffers.discard(name)
         held: dict[str, Any] = own[kind]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._module import KINDS, Module
 from weft._objects import MISSING, own_value
 from weft._step import option
 from weft._where import _INTERNAL
@@ -278,7 +279,7 @@ class Guards:
             ours = _INTERNAL[type(owner).__module__]
             basic = called or (ours and (was[0] != "data" or name not in vars(owner) or name[0] == "_"))
             self._unchanged(found, was, label, snapshot_value(was), basic=basic, outside=True)
-            if not called:
+            if not called and not (isinstance(owner, Module) and name in KINDS):
                 self._learns(first, (type(owner), name), owner)
         if reads.modules.known:
             told = ("a module has other parts, hooks or another forward",)

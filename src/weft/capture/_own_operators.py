@@ -18,6 +18,7 @@ import numpy as np
 
 from weft.capture._opaque import Opaque
 from weft.capture._plain import COMPARISONS, OPERATORS, SIGNS, UPDATES
+from weft.capture._special import unrouted
 from weft.capture._state_places import is_own, is_own_module
 from weft.capture._values import Array, Scalar, Traced
 
@@ -64,7 +65,7 @@ def own_method(value: Any, name: str) -> Any:
     cls = type(value)
     if not is_own_class(cls):
         return None
-    found = next((vars(part)[name] for part in cls.__mro__ if name in vars(part)), None)
+    found = unrouted(next((vars(part)[name] for part in cls.__mro__ if name in vars(part)), None))
     if not isinstance(found, types.FunctionType) or found.__code__.co_filename == "<string>":  # made by exec
         return None
     module = found.__globals__.get("__name__", "")
