@@ -153,7 +153,7 @@ def calls_what_has_no_source(x: Any) -> Any:
     return NO_SOURCE(x) + 1
 
 
-NO_SOURCE = eval("lambda x: x * 2")
+NO_SOURCE = eval("lambda x: x if x.sum() > 0 else -x")
 
 REFUSED: dict[Callable[..., Any], tuple[tuple[Any, ...], str, str]] = {
     catches_at_run_time: ((X,), "inside a `try` or `with` that may catch", "np.linalg.cholesky(np.outer(x, x))"),

@@ -36,7 +36,7 @@ def read_after_a_write(x: Any) -> Any:
 def kept_in_a_list(x: Any) -> Any:
     rows, kept = _rows(), []
     for k in range(6):
-        kept.append(rows[k % 2])
+        kept.append(rows[k % 2])  # noqa: PERF401  # as people write it
     rows[0][0] = 9.0
     return kept[0][0] + x
 

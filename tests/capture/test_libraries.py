@@ -481,8 +481,9 @@ def test_numbers_of_sizes_are_whole() -> None:
 
 def test_checks_and_masks_of_numpy() -> None:
     def required(x):
-        y = np.require(x, dtype=np.float64, requirements="CW")
+        y, z = np.require(x, dtype=np.float64, requirements="CW"), np.require(x)
         y[0] = 5
+        z[1] = 8
         return y, np.require(x.T, requirements=["F"]) * 2, x.__array__() * 2
 
     def placed(x):

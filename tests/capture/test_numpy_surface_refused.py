@@ -29,7 +29,6 @@ REFUSED = {
     "os.environ.get('HOME', '') + str(k)": "os.environ.get()",
     "print(k, file=io.StringIO())": "print(..., file=...) into a StringIO",
     # Views by functions without a rule may be read, not written.
-    "v = np.require(x)\nv[0] = 8": "shares memory with what np.require gave",
     "v = np.trim_zeros(x)\nx[0] = 8\nreturn v": "shares memory with what np.trim_zeros gave",
     "v = np.einsum('ij->ji', X)\nv[0] = 8": "shares memory with what np.einsum gave",
     # How these results lie in memory is not known, so neither is whether ravel gives a view.

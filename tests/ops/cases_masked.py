@@ -86,3 +86,22 @@ case("ufunc_outer", integers(0, 9, 3), integers(0, 9, 2), "bitwise_xor", ref=lam
 for name in ("var", "std"):
     case(f"{name}_where", X, 1, mean=normal(3, 1, seed=7), keepdims=True, ref=getattr(np, name))
     case(f"{name}_where", X, correction=1, ref=getattr(np, name))
+
+HOLES = np.where(np.eye(3, 4, dtype=bool), np.nan, X)
+for name, start in (("sum", 1.5), ("prod", 1.5), ("max", 0.25), ("min", 0.25)):
+    op, ref = f"nan{name}_where", getattr(np, f"nan{name}")
+    case(op, X, initial=start, ref=ref)
+    case(op, X, axis=1, initial=start, where=SOME, ref=ref)
+    case(op, HOLES, axis=(0, 1), keepdims=True, initial=start, where=ROW, ref=ref, _grad=False)
+    case(op, HOLES.astype(np.float32), 0, initial=start, where=SOME, ref=ref, _rtol=1e-6, _grad=False)  # float32
+    case(op, integers(0, 9, 3, 4), 1, initial=2, where=SOME, ref=ref)
+for name in ("mean", "var", "std"):
+    op, ref = f"nan{name}_where", getattr(np, f"nan{name}")
+    case(op, X, where=SOME, ref=ref)
+    case(op, X, 1, where=SOME, keepdims=True, ref=ref)
+    case(op, HOLES, 0, where=SOME, ref=ref, _grad=False)
+    case(op, HOLES.astype(np.float32), 1, where=SOME, ref=ref, _rtol=1e-6, _grad=False)  # float32
+    case(op, integers(0, 9, 3, 4), axis=1, where=SOME, ref=ref)
+for name in ("var", "std"):
+    case(f"nan{name}_where", X, 1, mean=normal(3, 1, seed=7), keepdims=True, ref=getattr(np, f"nan{name}"))
+    case(f"nan{name}_where", HOLES, ddof=1, ref=getattr(np, f"nan{name}"), _grad=False)

@@ -206,6 +206,8 @@ def _size(recorder: Recorder, a: Any, axis: Any = None) -> Any:
 
 @special(np.asarray_chkfinite)
 def _asarray_chkfinite(recorder: Recorder, *args: Any, **kwargs: Any) -> Any:
+    if not recorder.branches:
+        return recorder.numpy._as_it_is(np.asarray_chkfinite, args, kwargs)
     return recorder._deeper(recorder.bind(np.asarray_chkfinite), args, kwargs)
 
 

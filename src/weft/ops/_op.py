@@ -240,8 +240,9 @@ class Op:
 
         if isinstance(error, WeftError):
             return error
-        for name, value in zip(self.__signature__.parameters, args, strict=False):
-            if name in self.arrays and (isinstance(value, (str, bytes)) or (value is None and name == self.arrays[0])):
+        for (name, parameter), value in zip(self.__signature__.parameters.items(), args, strict=False):
+            missing = value is None and name == self.arrays[0] and parameter.default is not None
+            if name in self.arrays and (isinstance(value, (str, bytes)) or missing):
                 return DtypeError(f"{self.name}: {name} is an array, a Tensor or a number, got {_shown(value)}")
         try:
             arguments = zip(self.__signature__.parameters, self.bind(args, kwargs), strict=True)
