@@ -63,6 +63,11 @@ def is_internal(frame: FrameType) -> bool:
     return _INTERNAL[frame.f_globals.get("__name__", "")]
 
 
+def package_name(value: Any) -> str:
+    """The package of a function or class by its name: numpy for np.linalg.inv; empty where none is known."""
+    return str(getattr(value, "__module__", None) or "").partition(".")[0]
+
+
 def is_own_file(file: str) -> bool:
     """Whether a file is one of weft's own."""
     return file.startswith(_OWN_FILES)

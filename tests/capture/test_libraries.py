@@ -515,3 +515,49 @@ def test_arrays_are_written_in_place_beside_a_call(lib: Any) -> None:
         return lib.opaque(z), z
 
     assert "z[k] = " in alike(program, B).code
+
+
+_NUMPY_LIKE = '''
+"""A package whose name begins as NumPy's does."""
+from contextlib import contextmanager
+
+class Sigmoid:
+    def __call__(self, z):
+        if z.ndim == 1:
+            z = z.reshape(1, -1)
+        return 1 / (1 + (-z).__pow__(2))
+
+class Steps:
+    def __init__(self, rate):
+        self.rate, self.count = rate, 0
+
+    def step(self):
+        self.count += 1
+
+    def __call__(self, w, g):
+        return w - self.rate * g / (1 + self.count)
+
+@contextmanager
+def halved(x):
+    yield x / 2
+'''
+
+
+def test_a_package_whose_name_begins_as_numpy_s_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "numpy_like_tools.py").write_text(_NUMPY_LIKE)
+    monkeypatch.syspath_prepend(tmp_path)
+    tools = importlib.import_module("numpy_like_tools")
+
+    def descended(w: Any) -> Any:
+        steps = tools.Steps(0.1)
+        for _ in range(4):
+            w = steps(w, 2 * w)
+            steps.step()
+        with tools.halved(w) as half:
+            return (tools.Sigmoid()(w) * half).sum()
+
+    for made in (weft.compile(descended), weft.script(descended), weft.trace(descended, B)):
+        np.testing.assert_array_equal(made(B), descended(B))
+    step = 1e-6 * np.array([1.0, -2.0, 0.5])
+    slope = (descended(B + step) - descended(B - step)) / 2
+    assert np.isclose(weft.grad(descended)(B) @ step, slope, rtol=1e-6)

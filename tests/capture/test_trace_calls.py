@@ -238,3 +238,13 @@ def test_one_example_for_two_arguments_keeps_both_inputs() -> None:
         return b.sum()
 
     assert writes(x, x) == 8.0
+
+
+def test_defaults_of_other_types_leave_all_inputs_positional() -> None:
+    def bell(x: Any, height: float = 1, centre: float = 0.0, width: float = 1, power: float = 2.0) -> Any:
+        return height / (1 + np.abs((x - centre) / width) ** power)
+
+    x = np.linspace(-1.0, 1.0, 5)
+    traced = weft.trace(bell, x, 2.0, 0.1, 0.7, 1.5)
+    np.testing.assert_array_equal(traced(x, 3.0, 0.2, 0.5, 1.25), bell(x, 3.0, 0.2, 0.5, 1.25))
+    np.testing.assert_array_equal(traced(x, 3.0, 0.2, 0.5), bell(x, 3.0, 0.2, 0.5))

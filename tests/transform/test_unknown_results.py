@@ -111,3 +111,22 @@ def test_vmap() -> None:
     np.testing.assert_array_equal(weft.vmap(lambda x: doubled(x))(rows), 2 * rows)
     with pytest.raises(CaptureError, match="out_axes is 1 for a result of which only running tells what it is"):
         weft.vmap(lambda x: doubled(x), out_axes=1)(rows)
+
+
+@weft.wrap
+def scaled(n: int) -> Any:
+    return np.full((2, 1), 1.0 / n) if n > 5 else 1.0 / n
+
+
+@pytest.mark.parametrize("first", [1, 5])  # numbers only; at last arrays of two rows
+def test_vmap_beside_values_of_unknown_shape(first: int) -> None:
+    def recurrence(first: int, x: Any) -> Any:
+        before, now = scaled(first) * x, scaled(first) * x * 2
+        for n in range(first + 1, first + 3):
+            before, now = now, scaled(n) * x * now - 0.5 * before
+        return now
+
+    rows = np.arange(12.0).reshape(3, 4) / 10
+    expected = np.stack([recurrence(first, row) for row in rows])
+    assert expected.shape == ((3, 4) if first == 1 else (3, 2, 4))
+    np.testing.assert_allclose(weft.vmap(recurrence, in_axes=(None, 0))(first, rows), expected, rtol=1e-12)

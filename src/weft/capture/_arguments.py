@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import inspect
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -162,6 +162,8 @@ def placeholders(
             elif shares and isinstance(leaf, (np.ndarray, Tensor)):
                 one.traced = shared.setdefault(id(leaf), one.traced)
             made.leaves.append(one)
+    if held is not None:
+        _without_gaps(made, bound.signature.parameters)
     return made
 
 
@@ -217,6 +219,17 @@ def _default(leaf: Leaf, tree: Any, default: Any) -> None:
     """Let an input keep the default of its parameter, where that is a number of the type the graph is for."""
     if leaf.node is not None and tree == LEAF and type(default) in _NUMBERS and type(default) is type(leaf.value):
         leaf.node.args = (default,)
+
+
+def _without_gaps(made: Arguments, parameters: Mapping[str, inspect.Parameter]) -> None:
+    """Leave defaults out that stand before an input without one, so that all are given by position as before."""
+    required = False
+    for leaf in reversed(made.leaves):
+        if leaf.node is None or parameters[leaf.parameter].kind is inspect.Parameter.KEYWORD_ONLY:
+            continue
+        required = required or not leaf.node.args
+        if required and leaf.node.args:
+            leaf.node.args = ()
 
 
 def _is_leaf(value: Any) -> bool:

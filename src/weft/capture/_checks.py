@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft._where import package_name
 from weft.autograd._mode import anomaly
 from weft.capture._reads import Shown, unchanged
 from weft.ops._dim import Dim, fits_a_hint, sliced
@@ -327,7 +328,7 @@ def shown(value: Any) -> str:
     kind = type(value)
     if kind is int and not fits_a_hint(value):
         return f"{value.bit_length()} bits long"
-    if kind in _SHOWN or (isinstance(value, (np.generic, np.dtype)) and kind.__module__.startswith("numpy")):
+    if kind in _SHOWN or (isinstance(value, (np.generic, np.dtype)) and package_name(kind) == "numpy"):
         return repr(value)
     if kind is Shown:
         return str(value)

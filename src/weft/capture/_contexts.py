@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from weft._where import package_name
 from weft.autograd import _mode
 from weft.capture._branch import PathEnded
 from weft.capture._budget import OverBudget
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from weft.capture._hooks import Hooks
     from weft.capture._recorder import Recorder
 
+_KNOWN = ("contextlib", "weft", "numpy", "warnings")  # packages whose contexts are known
 _MODES = tuple(kind for kind in vars(_mode).values() if isinstance(kind, type) and hasattr(kind, "__enter__"))
 
 
@@ -246,8 +248,7 @@ class Final:
 
 
 def _is_numpy(manager: Any) -> bool:
-    made_by = getattr(manager, "func", None)
-    return str(getattr(made_by, "__module__", "")).startswith("numpy")
+    return package_name(getattr(manager, "func", None)) == "numpy"
 
 
 def captured_context(hooks: Hooks, manager: Any) -> Any:
@@ -270,17 +271,13 @@ def captured_context(hooks: Hooks, manager: Any) -> Any:
             made = cast(Any, manager)
             made.gen = hooks.recorder.bind(made.func)(*made.args, **made.kwds)
         return manager
-    module = str(getattr(type(manager), "__module__", ""))
-    if type(manager).__enter__.__class__.__name__ == "function" and not module.startswith(
-        ("contextlib", "weft", "numpy", "warnings")
-    ):
+    if type(manager).__enter__.__class__.__name__ == "function" and package_name(type(manager)) not in _KNOWN:
         return _Captured(hooks, manager)
     return _refuse(hooks, f"np.{manager.func.__name__}" if _is_numpy(manager) else f"a {type(manager).__name__}")
 
 
 def _own_function(function: Any) -> bool:
-    module = str(getattr(function, "__module__", ""))
-    return isinstance(function, FunctionType) and not module.startswith(("contextlib", "weft", "numpy", "warnings"))
+    return isinstance(function, FunctionType) and package_name(function) not in _KNOWN
 
 
 def _refuse(hooks: Hooks, what: str) -> Any:

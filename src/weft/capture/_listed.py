@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft._where import package_name
 from weft.capture._draws import draw, shuffled
 from weft.graph import Graph
 from weft.graph._control import check, fail
@@ -63,5 +64,5 @@ def _leaves_nothing(node: Any) -> bool:
         return node.target in (check, fail, array_of, with_rows)
     if node.op == "call_function" and getattr(node.target, "__name__", "") in ("setitem", "delitem"):
         return True
-    module = str(getattr(node.target, "__module__", None) or "numpy").partition(".")[0]
+    module = package_name(node.target) or "numpy"
     return kind == PURE or (kind == OPAQUE and module in _LIBRARIES)

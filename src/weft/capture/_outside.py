@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from weft._where import package_name
+
 _HELP = "call it outside, and pass what it gives as an argument"
 _SAVE = "return the arrays, and save them outside"
 _SET = "call it before the captured function; with np.errstate(...): inside works"
@@ -82,7 +84,7 @@ def _is_of_system(function: Any, owner: Any) -> bool:
         return True
     if module in ("posix", "nt") and function.__name__ not in ("fspath", "cpu_count"):
         return True
-    if str(getattr(type(owner), "__module__", "")).startswith("pathlib"):
+    if package_name(type(owner)) == "pathlib":
         return function.__name__ in _OF_FILES
     return module in ("uuid", "subprocess", "tempfile", "shutil", "socket", "urllib.request", "getpass")
 

@@ -18,6 +18,7 @@ from numpy.polynomial._polybase import ABCPolyBase
 from weft import _where, pytree
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
 from weft._module import Module, exchanged, functional_call
+from weft._where import package_name
 from weft.autograd import Tensor
 from weft.capture._changes import ordering, takes_grown, uncaptured
 from weft.capture._choose import choose
@@ -174,7 +175,7 @@ class Running(SizeNodes):
         if function in CONTROL and not self.untyped:
             return self.control(function, args, kwargs)  # once: what its bodies change is not to be changed twice
         if function in CONTROL or _is_library(function):
-            if function.__module__.startswith("numpy"):
+            if package_name(function) == "numpy":
                 return self.run_numpy(function, args, kwargs)
             if function.__module__ == "dataclasses" and is_opaque(args):
                 return self.opaque(function, args, kwargs)
@@ -258,7 +259,7 @@ class Running(SizeNodes):
         owner = getattr(function, "__self__", None)
         if isinstance(owner, (np.ufunc, np.ndarray, np.random.Generator, np.random.RandomState)):
             return True
-        return str(getattr(function, "__module__", None) or "").startswith("numpy")
+        return package_name(function) == "numpy"
 
     def run_numpy(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's."""

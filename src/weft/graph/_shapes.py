@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import pytree
+from weft._where import package_name
 from weft.errors import UnknownShape, WeftError
 from weft.graph._control_shapes import Never, effect, has_rule, infer_control, is_effect
 from weft.graph._graph import Graph
@@ -78,7 +79,7 @@ class ShapeProp(Interpreter):
         if meant is not None:
             op, args, kwargs = meant
             return op(*args, **kwargs)
-        if str(getattr(target, "__module__", None)).startswith("numpy"):
+        if package_name(target) == "numpy":
             raise UnknownShape(
                 f"{target_name(target)} has no shape rule for this call",
                 help="propagate an example array, not a Spec",

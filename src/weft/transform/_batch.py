@@ -167,6 +167,8 @@ class Batch:
 
         type_ = self.type_of(node)
         arguments = self.entries(bound)
+        if varies and any(isinstance(part, Value) and part.type is None for part in _leaves(arguments)):
+            return self.row_by_row(node)  # its dimensions are not known, so rules cannot tell where to align it
         rule = rule_of(op) if varies or not op.composite else None
         try:
             found = NotImplemented if rule is None else rule(self, op, arguments, type_)
@@ -424,6 +426,12 @@ def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, slice):
         return slice(_mapped(value.start, function), _mapped(value.stop, function), _mapped(value.step, function))
     return function(value)
+
+
+def _leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+    _mapped(value, found.append)
+    return found
 
 
 def _may_be(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from weft._where import package_name
 from weft.capture._numpy_writes import after, apply_at
 from weft.capture._wrap import still_as_given
 from weft.errors import NotDifferentiable
@@ -64,7 +65,7 @@ def op_call(node: Node) -> tuple[Op, tuple[Any, ...]] | None:
 def _takes(op: Op, node: Node) -> bool:
     """Whether an op can do all that a function of NumPy's was asked to do, which is called as it is."""
     target = node.target
-    if target is op or isinstance(target, np.ufunc) or not str(getattr(target, "__module__", "")).startswith("numpy"):
+    if target is op or isinstance(target, np.ufunc) or package_name(target) != "numpy":
         return True
     try:
         op.infer(*map_arg(op.bind(node.args, node.kwargs), lambda each: each.meta.get("type")))
