@@ -155,6 +155,8 @@ def _encode(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> tuple[b
 
 def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dict[str, str], int]:
     prefix = file.read(8)
+    if not prefix:
+        _bad(path, "an empty file")
     if len(prefix) < 8:
         _bad(path, f"truncated: {len(prefix)} bytes are too few for a safetensors file")
     length = int.from_bytes(prefix, "little")
@@ -162,6 +164,8 @@ def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dic
         kind = next((kind for start, kind in _FOREIGN.items() if prefix.startswith(start)), None)
         if kind is not None:
             help = "write it with safetensors.torch.save_file(model.state_dict(), path), or with weft's own save"
+            if "numpy" in kind:
+                help = f"numpy.load reads what NumPy wrote; {help}"
             _bad(path, f"not a safetensors file: it looks like {kind}", help)
         if " ".join(prefix.decode("utf-8", "ignore").split()).isprintable():
             help = "load reads what .save(path) wrote, nn.load_state what nn.save_state(path) wrote"

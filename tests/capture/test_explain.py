@@ -286,9 +286,11 @@ def test_functions_that_cannot_be_captured_at_all(program: Any) -> None:
         def wrong(x):
             return x @ x[:, :2]
     """)
-    for name, line in (("waits", 2), ("gives", 5)):
+    waits = "a coroutine, which runs when it is awaited"
+    gives = "a generator, which gives one value after the other"
+    for name, line, what in (("waits", 2, waits), ("gives", 5, gives)):
         found = made.explain(name, np.ones(3))
-        assert reasons(found) == [(line, f"{name} is a generator or a coroutine: a graph gives its result at once")]
+        assert reasons(found) == [(line, f"{name} is {what}: a graph gives its result at once")]
     assert reasons(made.explain("fails", np.ones(3))) == [(9, "capturing it raises ValueError: no")]
     (line, reason), *_ = reasons(made.explain("wrong", np.ones((3, 4))))
     assert line == 12
@@ -605,3 +607,31 @@ def test_generators_from_outside_draw_in_every_call() -> None:
     for got, wanted in zip(outcome(compiled), outcome(draws), strict=True):
         np.testing.assert_array_equal(got, wanted)
     assert compiled.cache_info().misses == 1
+
+
+def test_conditions_are_told_as_a_person_says_them() -> None:
+    class Filter:
+        gain = 2.0
+
+        def __call__(self, x: Any, *, order: int = 3) -> Any:
+            return x * self.gain * order
+
+    told = str(weft.explain(Filter(), np.ones(3)))
+    assert "    self.gain is 2.0" in told and "    the default of order is 3" in told
+    layer = weft.nn.Linear(3, 2)
+    for optimiser, said in (
+        (weft.optim.SGD(layer.parameters(), lr=0.1), "bool(weight_decay) is False"),
+        (weft.optim.AdamW(layer.parameters()), "!= 1 is True"),
+    ):
+
+        @weft.compile
+        def step(x: Any, optimiser: Any = optimiser) -> Any:
+            optimiser.zero_grad()
+            loss = layer(x).sum()
+            loss.backward()
+            optimiser.step()
+            return loss
+
+        step(weft.tensor(np.ones((4, 3), np.float32)))
+        told = str(step.explain())
+        assert said in told and "not_" not in told and "ne is" not in told, told

@@ -303,6 +303,15 @@ def test_on_generate_code(make: Any) -> None:
     assert gm.code == plain and gm(3) == 4
 
 
+def test_on_generate_code_without_a_block() -> None:
+    gm = weft.symbolic_trace(lambda x: x + 1)
+    gm.graph.on_generate_code(lambda current: lambda lines: ["x = x * 10\n", *lines])
+    assert gm(2) == 21
+    gm.graph.on_generate_code(lambda current: lambda lines: ["x = -x\n", *(current(lines) if current else lines)])
+    gm.recompile()
+    assert gm(2) == -19 and gm.code.splitlines()[1:3] == ["    x = -x", "    x = x * 10"]
+
+
 def test_functional_call() -> None:
     from weft.nn.utils import functional_call
 

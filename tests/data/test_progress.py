@@ -36,6 +36,12 @@ def test_total_and_unknown_length() -> None:
         len(progress(iter("abc")))
 
 
+def test_a_text_where_the_total_goes() -> None:
+    with pytest.raises(TypeError, match=r"total is a number of items, got 'epoch 1'\n  help: write description="):
+        progress(range(5), "epoch 1")  # type: ignore[arg-type]
+    assert repr(progress([1, 2])) == "<progress of [1, 2]>"
+
+
 def test_leaving_early_finishes_the_line() -> None:
     screen = Terminal()
     for item in progress(range(5), file=screen):
@@ -59,7 +65,7 @@ def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.data._progress._Line.advised", False)
     assert list(bar) == [1, 2] == list(bar)
     assert "2/2 (100 %), 0.0 s" in screen.getvalue() and screen.getvalue().endswith("\n")
-    assert screen.getvalue().count("pip install pyweft[progress]") == 1
+    assert screen.getvalue().count("pip install tqdm") == 1
 
 
 def test_the_plain_line_of_unknown_length(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import traceback
 from collections.abc import Callable
@@ -44,8 +45,22 @@ def yields(x: Any) -> Any:
         yield value * 2
 
 
+async def waits(x: Any) -> Any:
+    return x
+
+
+@functools.lru_cache
+def cached(x: Any) -> Any:
+    return x * 2
+
+
 class Node:
     weights = X
+
+
+class Image:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return X
 
 
 SAID: dict[str, tuple[Callable[[], Any], type, str]] = {
@@ -68,7 +83,7 @@ SAID: dict[str, tuple[Callable[[], Any], type, str]] = {
     "a gradient by integers": (
         lambda: weft.grad(squares)(np.array([1, 2])),
         TypeError,
-        "array of int64 has no derivative.*\n(.*\n)*  help: give floating point numbers",
+        "no derivative by x: it is an array of int64, and.*\n(.*\n)*  help: give floating point numbers",
     ),
     "Jacobians by integers": (
         lambda: weft.jacrev(doubled)(np.array([1, 2])),
@@ -88,18 +103,79 @@ SAID: dict[str, tuple[Callable[[], Any], type, str]] = {
         CaptureError,
         r"of shape \(3,\) for a value of shape \(3, 4\)",
     ),
-    "an op for a function": (lambda: weft.compile(weft.sin), CaptureError, r"help: .*lambda x: np.sin\(x\)"),
+    "an op for a function": (lambda: weft.compile(weft.sin), CaptureError, r"help: .*lambda x: weft.sin\(x\)"),
     "a ufunc to trace": (lambda: weft.symbolic_trace(np.sin), TraceError, r"help: .*lambda x: np.sin\(x\)"),
     "a generator": (
         lambda: weft.grad(yields)(X),
         CaptureError,
-        r"a generator cannot be .* a result in a graph\n(.*\n)*  help: make a list of it",
+        r"yields is a generator, which gives one value.*\n.*def yields.*\n  help: put the values into a list",
     ),
     "an array of objects": (
         lambda: weft.grad(squares)(np.array([1.0, None])),
         TypeError,
-        "an array of objects or texts, has no derivative",
+        r"no derivative by x: it is an array of objects(.*\n)*  help: .*np.asarray\(x, dtype=float\)",
     ),
+    "a coroutine": (lambda: weft.script(waits), CaptureError, "waits is a coroutine, which runs when it is awaited"),
+    "a class": (
+        lambda: weft.compile(Node),
+        CaptureError,
+        r"Node is a class.*\n  help: give an object of it, Node\(...\)",
+    ),
+    "the class of a layer": (lambda: weft.script(nn.Linear), CaptureError, "Linear is the class of a Module"),
+    "a function with a cache": (
+        lambda: weft.compile(cached),
+        CaptureError,
+        "help: give the function inside: .*cached.__wrapped__",
+    ),
+    "a builtin": (
+        lambda: weft.explain(len, X),
+        CaptureError,
+        r"help: write a function that calls it: lambda x: len\(x\)",
+    ),
+    "a list of functions": (lambda: weft.script([doubled]), TypeError, "script takes a function or a Module, got list"),
+    "None to trace": (
+        lambda: weft.symbolic_trace(None),
+        TypeError,
+        "symbolic_trace takes a function or a Module, got None",
+    ),
+    "an object for a result": (
+        lambda: weft.grad(lambda x: Node())(X),
+        CaptureError,
+        "the function returns an object of class Node",
+    ),
+    "a Jacobian of an object": (
+        lambda: weft.jacfwd(lambda x: Node())(X),
+        CaptureError,
+        "returns an object of class Node",
+    ),
+    "an image to differentiate": (
+        lambda: weft.grad(lambda image: np.asarray(image).sum())(Image()),
+        TypeError,
+        r"no derivative by image: it is an object of class Image(.*\n)*  help: .*np.asarray\(image, dtype=float\)",
+    ),
+    "an image for many": (
+        lambda: weft.vmap(doubled)(Image()),
+        CaptureError,
+        r"x is an object(.*\n)*  help: .*np.asarray\(x\)",
+    ),
+    "a number for many": (
+        lambda: weft.vmap(weighted)({"slope": 2.0}),
+        CaptureError,
+        r"weights\['slope'\] is one float",
+    ),
+    "an axis that is not there": (
+        lambda: weft.vmap(doubled, 4)(X),
+        CaptureError,
+        "axis 4 for x, an array of 2 dimensions",
+    ),
+    "a function to interpret": (lambda: weft.Interpreter(doubled), TypeError, "got function\n  help: capture it first"),
+    "a text for an image": (
+        lambda: nn.Conv2d(1, 1, 1)("abc"),
+        DtypeError,
+        "conv2d: input is an array.*got the text 'abc'",
+    ),
+    "an object for pixels": (lambda: nn.PixelShuffle(2)(Node()), DtypeError, "got an object of class Node"),
+    "an object to embed": (lambda: nn.EmbeddingBag(4, 2)(None), DtypeError, "input is an array.*got None"),
     "a product of wrong shapes": (
         lambda: weft.tensor(X) @ weft.tensor(X),
         ShapeError,
@@ -165,11 +241,48 @@ def test_a_graph_is_no_saved_state(tmp_path: Any) -> None:
         nn.load_state(tmp_path / "graph.weft")
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "an empty file$"),
+        (b"just a text", r"a text file, not one that was saved\n  help: load reads what .save\(path\) wrote"),
+        (b"\x93NUMPY\x01\x00v\x00", r"an array that numpy.save wrote\n  help: numpy.load reads what NumPy wrote"),
+    ],
+)
+def test_other_files(tmp_path: Any, content: bytes, said: str) -> None:
+    (tmp_path / "other").write_bytes(content)
+    for load in (weft.load, nn.load_state):
+        with pytest.raises(FileError, match=said) as caught:
+            load(tmp_path / "other")
+        assert not any(SOURCES in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))
+
+
+def test_functions_print_as_what_they_are() -> None:
+    made = [weft.compile, weft.grad, weft.vmap, weft.hessian, weft.value_and_grad, weft.jacrev]
+    assert [repr(make(doubled)) for make in made] == [
+        f"<{name} doubled, 0 graphs>"
+        for name in ("compiled", "grad of", "vmap of", "hessian of", "value_and_grad of", "jacrev of")
+    ]
+    assert repr(weft.vmap(weft.hessian(squares))) == "<vmap of hessian of squares, 0 graphs>"
+    assert str(weft.hessian(squares).explain()).startswith("hessian of squares was not called yet")
+    for traced in (weft.symbolic_trace(doubled), weft.script(doubled), weft.trace(doubled, X)):
+        assert repr(traced) == "doubled()"
+
+
+def test_gradcheck_shows_no_frame_of_weft() -> None:
+    with pytest.raises(weft.errors.AutogradError) as caught:
+        weft.autograd.gradcheck(doubled, (X.astype(np.float32),))
+    assert not any(SOURCES in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))
+
+
 def test_a_traced_function_says_what_it_is() -> None:
     traced = weft.trace(doubled)
     assert repr(traced) == "<traced doubled, not called yet>"
     traced(X)
     assert repr(traced) == "<traced doubled>"
+    with pytest.raises(ShapeError) as caught:
+        weft.trace(lambda x: x @ x)(X)
+    assert not any(SOURCES in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))
 
 
 def weighted(weights: Any, scale: Any = 2.0) -> Any:

@@ -59,7 +59,7 @@ def test_a_module_with_an_axis_is_an_ensemble() -> None:
     for k, member in enumerate(members):
         for name, slope in weft.grad(loss)(member, x).items():
             np.testing.assert_allclose(slopes[name][k].detach().numpy(), slope.detach().numpy(), rtol=1e-5)
-    with pytest.raises(CaptureError, match=r"an argument is one Linear, which has no axis"):
+    with pytest.raises(CaptureError, match=r"m is an object of class Linear, which has no axis"):
         weft.vmap(lambda m, x: m(x))(stacked, X)
 
 
@@ -97,12 +97,17 @@ def test_a_permutation_has_the_size_of_what_it_permutes() -> None:
         (np.add, (X, Y[:2]), {}, r"vmap: 3 examples in args_1, 2 in args_2"),
         (np.sin, (X,), {"in_axes": "x"}, r"vmap: in_axes has 'x' for an axis"),
         (np.sin, (X,), {"in_axes": True}, r"vmap: in_axes has True for an axis"),
-        (np.sin, (X,), {"in_axes": 2}, r"vmap: axis 2 of an array of 2 dimensions"),
+        (np.sin, (X,), {"in_axes": 2}, r"vmap: in_axes says axis 2 for x, an array of 2 dimensions"),
         (np.sin, (X,), {"out_axes": -3}, r"vmap: out_axes is -3 for a result of 2 dimensions"),
         (np.sin, (X,), {"out_axes": (0, 1)}, r"vmap: out_axes has another structure"),
         (np.sin, (X,), {"out_axes": None}, r"vmap: out_axes is None for a result that differs"),
-        (np.sin, (2.0,), {}, r"vmap: an argument is one float, which has no axis"),
-        (np.sin, (np.array(["a"]),), {}, r"vmap: an argument is no array of numbers, which has no axis"),
+        (np.sin, (2.0,), {}, r"vmap: x is one float, which has no axis"),
+        (
+            np.sin,
+            (np.array(["a"]),),
+            {},
+            r"vmap: x is an array of objects or texts, or of a class of its own, which has no axis",
+        ),
         (np.sin, (X,), {"in_axes": None}, r"vmap: no argument has examples"),
         (np.sin, (X,), {"in_axes": (0, 0)}, r"vmap: in_axes is for 2 arguments, and there are 1"),
     ],

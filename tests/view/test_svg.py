@@ -201,7 +201,7 @@ def test_html_escapes_everything() -> None:
 def test_without_igraph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "igraph", None)
     module = weft.symbolic_trace(Net(1))
-    with pytest.raises(ImportError, match=r"pip install pyweft\[view\]"):
+    with pytest.raises(ImportError, match=r"pip install igraph"):
         module.graph.to_svg()
     assert module.graph._repr_svg_() is None
     html = module._repr_html_()

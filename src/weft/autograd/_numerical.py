@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft import pytree
+from weft._frames import without_frames
 from weft.autograd._backward import grad
 from weft.autograd._mode import enable_grad, no_grad
 from weft.autograd._tensor import Tensor
@@ -45,6 +46,7 @@ def numerical_diff(function: Callable[..., Any], *inputs: Any, eps: float = 1e-6
     return tuple(found)
 
 
+@without_frames
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -91,6 +93,7 @@ def gradcheck(
     return True
 
 
+@without_frames
 def gradgradcheck(func: Callable[..., Any], inputs: Any, **options: Any) -> bool:
     """Whether second derivatives agree with differences of first ones; options as for `gradcheck`."""
     given, wanted = _given("gradgradcheck", inputs)

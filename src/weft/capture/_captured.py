@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from weft import _where, pytree
+from weft import pytree
 from weft._collector import paused_collector
 from weft._module import Module
 from weft._recursion import deep_recursion
@@ -19,6 +19,7 @@ from weft._tracing import current_recorder
 from weft.capture._arguments import Arguments, bind, placeholders
 from weft.capture._branch import PathEnded
 from weft.capture._budget import Allowance
+from weft.capture._callables import check_gives_at_once, no_source
 from weft.capture._convert import convert
 from weft.capture._draws import Drawn
 from weft.capture._lookups import settle_keys
@@ -70,10 +71,7 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
             f"{function.__func__.__qualname__} is a {kind} already: the method itself is captured",
             help=f"write the decorators the other way round, @{kind} first",
         )
-    raise CaptureError(
-        f"{function!r} is no Python function: there is no source to capture",
-        help="write a function that calls it, such as lambda x: np.sin(x)",
-    )
+    raise no_source(function)
 
 
 def bound_keywords(function: Any) -> dict[str, Any]:
@@ -126,7 +124,7 @@ def _capture(
     """
     wrap_later_names()
     plain, held = original_function(function)
-    _check_gives_at_once(plain)
+    check_gives_at_once(plain)
     keywords = bound_keywords(function)
     bound = bind(plain, (*held, *args), {**keywords, **kwargs}, len(held) if given_only else None)
     recorder = make(branches=branches, boundary=sys._getframe())
@@ -186,15 +184,6 @@ def _running(recorder: Recorder) -> Iterator[None]:
         current_recorder.reset(token)
         recorder.reads.special.end()
         recorder.state.undo()
-
-
-def _check_gives_at_once(function: Any) -> None:
-    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
-        raise CaptureError(
-            f"{function.__name__} is a generator or a coroutine: a graph gives its result at once",
-            where=str(_where.locate((function.__code__, 0, None))),
-            help="write the values into an array or a list and return it",
-        )
 
 
 def _decided(recorder: Recorder) -> set[Node]:

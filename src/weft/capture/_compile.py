@@ -37,6 +37,7 @@ from weft._where import warn_user
 from weft.capture._anomaly import watched
 from weft.capture._arguments import large_data
 from weft.capture._budget import GivenUp, OverBudget, Trial, kind_of_call, too_many
+from weft.capture._callables import check_callable
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
 from weft.capture._guards import Guards
@@ -207,6 +208,7 @@ class CompiledFunction:
     """A function and the graphs it was captured as. It is called as the function is."""
 
     _made_by = "compiled"
+    _of: Any = None  # what it was made of, where that is not the function it runs
     _edits = 0
     _keeps_raising = True  # whether what may raise stays where nothing reads it, as the plain call would raise
     _allowed: float | None  # how much one capture may record, as `Allowance` has it
@@ -567,12 +569,12 @@ class CompiledFunction:
 
     def _described(self) -> str:
         """What the function was made by and of: `vmap of grad of loss`."""
-        original = self.__weft_original__
+        original = self._of or self.__weft_original__
         while isinstance(original, functools.partial):
             original = original.func
         if isinstance(original, CompiledFunction):
             return f"{self._made_by} {original._described()}"
-        return f"{self._made_by} {getattr(original, '__qualname__', None) or type(original).__qualname__}"
+        return f"{self._made_by} {called(original)}"
 
 
 def called(function: Any) -> str:
@@ -667,10 +669,7 @@ def compile(
         return functools.partial(compile, backend=backend, dynamic=dynamic, budget=budget)
     if isinstance(function, CompiledFunction):
         return function
-    given: Any = function  # a classmethod is not callable, and has an error of its own
-    if not callable(given) and not isinstance(given, classmethod):
-        takes = f"compile takes a function or a Module, got {type(function).__name__}"
-        raise TypeError(f"{takes}\n  help: give the function itself, not what it returns: weft.compile(f), then (x)")
+    check_callable("compile", function)
     return CompiledFunction(function, backend, dynamic, budget)
 
 

@@ -23,6 +23,7 @@ from weft import _where
 from weft._frames import without_frames
 from weft._module import Module
 from weft.capture._budget import OverBudget
+from weft.capture._callables import check_callable
 from weft.capture._captured import original_function
 from weft.capture._compile import CompiledFunction, Entry, called, capture_call
 from weft.capture._report import Explanation, report
@@ -38,6 +39,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     once: behind each the capture goes on with a value that it knows nothing of. Of a compiled function without
     arguments it tells what `f.explain()` does: the graphs of the calls that were made.
     """
+    check_callable("explain", function)
     name = called(function)
     if isinstance(function, CompiledFunction) and not (args or kwargs) and (function._entries or function._ran_plainly):
         return function.explain()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import types
 from dataclasses import dataclass, replace
 from typing import Any
@@ -46,6 +47,18 @@ from weft.capture._step_guards import apart, grad_fits, grads_fit, leaves_fit, o
 from weft.graph import Node
 from weft.ops._dim import Dim
 from weft.pytree import LEAF, Tree
+
+# How a person writes what decides: an option that is tested, compared or negated.
+_WORDS: dict[Any, str] = {
+    bool: "bool({})",
+    operator.not_: "not {}",
+    operator.eq: "{} == {}",
+    operator.ne: "{} != {}",
+    operator.lt: "{} < {}",
+    operator.le: "{} <= {}",
+    operator.gt: "{} > {}",
+    operator.ge: "{} >= {}",
+}
 
 
 class Guards:
@@ -224,11 +237,19 @@ class Guards:
     def _values(self) -> None:
         for node, (hint, _) in self.captured.recorder.value_guards.items():
             found = self._expression(node)
-            given = self.captured.recorder.computed.get(node, ())
-            tested = node.target is bool and given and isinstance(given[0], Node)
-            called = given[0].args[2] if tested and given[0].target is option else given[0].name if tested else ""
-            label = self.labels.get(node, f"bool({called})" if tested else node.name)
-            self._compare(equal(found, held(hint)), f"{label} is ", form("repr", found), shown(hint))
+            self._compare(equal(found, held(hint)), f"{self._told(node)} is ", form("repr", found), shown(hint))
+
+    def _told(self, node: Node) -> str:
+        """What a person calls a number: a variable, an option, or what is asked of one."""
+        if node in self.labels:
+            return self.labels[node]
+        if node.target is option:
+            return str(node.args[2])
+        words = _WORDS.get(node.target)
+        given = self.captured.recorder.computed.get(node, node.args)
+        if words is None or words.count("{}") != len(given):
+            return node.name
+        return words.format(*[self._told(arg) if isinstance(arg, Node) else repr(arg) for arg in given])
 
     def _expression(self, node: Any) -> Expr:
         """A number; what it is computed from becomes variables, each computed once."""
@@ -266,11 +287,21 @@ class Guards:
         for space, name, was in reads.names.values():
             if was[0] == "same" and isinstance(was[1], types.ModuleType):
                 continue
-            found = form("cell", space) if isinstance(space, types.CellType) else form("get", space, name)
-            self._unchanged(found, was, name, snapshot_value(was), basic=_is_ours(space), outside=True)
+            cell = isinstance(space, types.CellType)
+            found = form("cell", space) if cell else form("get", space, name)
+            label = (
+                name if cell or "__builtins__" in space else f"the default of {name}"
+            )  # else a function's __kwdefaults__
+            self._unchanged(found, was, label, snapshot_value(was), basic=_is_ours(space), outside=True)
+        named = {id(leaf.value): leaf.parameter for leaf in self.captured.arguments.leaves if leaf.node is None}
         for owner, name, was in reads.attributes.values():
             called = isinstance(owner, (type, types.FunctionType))
-            label = f".{name} of {owner.__name__ if called else f'a {type(owner).__name__}'}"
+            whose = named.get(id(owner))
+            label = (
+                f"{whose}.{name}"
+                if whose
+                else f".{name} of {owner.__name__ if called else f'a {type(owner).__name__}'}"
+            )
             is_code = isinstance(owner, types.FunctionType) and name == "__code__"
             found, first = form("code", owner) if is_code else _place(owner, name), len(self.steps)
             if was[0] == "method":

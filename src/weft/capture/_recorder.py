@@ -224,9 +224,7 @@ class Recorder(Running, Memory, Refusals):
             self.refuse("a generator cannot be an argument or a result in a graph", help="make a list of it: list(...)")
         self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
-            help="make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"
-            if hasattr(value, "__dict__") and not isinstance(value, ModuleType)
-            else "use numbers, strings, arrays and containers of them, or mark the function with weft.wrap",
+            help=_instead_of(value, kind),
         )
 
     def in_structure(self, tree: pytree.Tree, nodes: list[Any]) -> Any:
@@ -564,3 +562,14 @@ def _is_numeric(value: Any) -> bool:
 
 def _called(target: Any) -> str:
     return f"{getattr(target, '__name__', target)}()"
+
+
+def _instead_of(value: Any, kind: type) -> str:
+    """What to write in place of a value that a graph does not take."""
+    file = getattr(sys.modules.get(kind.__module__.partition(".")[0]), "__file__", None)
+    package = _where.package_of(file) if file else None
+    if package is not None:
+        return f"give the program arrays in place of {package} objects: np.asarray(...)"
+    if hasattr(value, "__dict__") and not isinstance(value, ModuleType):
+        return "make it a dataclass, or tell weft.pytree.register how to take it apart and make it again"
+    return "use numbers, strings, arrays and containers of them, or mark the function with weft.wrap"

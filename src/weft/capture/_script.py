@@ -32,6 +32,7 @@ from weft._recursion import deep_recursion
 from weft.autograd import Tensor
 from weft.capture._branch import PathEnded
 from weft.capture._budget import Allowance, OverBudget
+from weft.capture._callables import check_callable, check_gives_at_once
 from weft.capture._captured import bound_keywords, original_function
 from weft.capture._loaded_inside import refuse_edited
 from weft.capture._numpy_special import traced_in
@@ -99,10 +100,12 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     >>> weft.script(halvings)(40)
     5
     """
+    check_callable("script", function)
     wrap_later_names()
     plain, held = original_function(function)
     if getattr(plain, "_edits", False):
         refuse_edited(plain)
+    check_gives_at_once(plain)
     recorder = ScriptRecorder()
     recorder.allowance = Allowance(_BUDGET)
     code = getattr(plain, "__code__", None)

@@ -21,6 +21,7 @@ from typing import Any
 
 from weft._frames import without_frames
 from weft._module import Module
+from weft.capture._callables import check_callable, class_name
 from weft.capture._captured import Captured, capture
 from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
@@ -41,6 +42,7 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         mul = sin * 2;  sin = None
         return mul
     """
+    check_callable("trace", function)
     if not args and not kwargs and _takes_arguments(function):
         return TracedFunction(function)
     return trace_call(function, args, kwargs)
@@ -76,7 +78,7 @@ def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 def as_module(function: Any, graph: Graph) -> GraphModule:
     """A graph with the arrays it reads."""
     root: Any = function if isinstance(function, Module) else dict(graph.constants)
-    return GraphModule(root, graph)
+    return GraphModule(root, graph, class_name(function))
 
 
 def _takes_arguments(function: Any) -> bool:
@@ -92,6 +94,7 @@ class TracedFunction:
         self.__weft_original__ = function
         self.module: GraphModule | None = None
 
+    @without_frames
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.module = trace_call(self.__weft_original__, args, kwargs, shares=True)
         return self.module(*args, **kwargs)

@@ -31,6 +31,7 @@ from weft._frames import without_frames
 from weft._module import Module
 from weft._tracing import current_tracer
 from weft.autograd import Tensor
+from weft.capture._callables import check_callable, check_gives_at_once, class_name, no_source
 from weft.capture._constants import Constants
 from weft.capture._placeholders import PH, annotation_of, is_free, placeholders_for, prepare_call
 from weft.capture._proxy import ParameterProxy, Proxy
@@ -122,20 +123,12 @@ class Tracer(TracerBase):
                 raise TraceError(f"{type(root).__name__} has no method {self.traced_func_name!r} to trace")
             # A `forward` given to this one module is the one its calls run.
             self.root, function = root, root.__dict__.get(self.traced_func_name, forward)
-        elif isinstance(root, type) and issubclass(root, Module):
-            raise TraceError(
-                f"symbolic tracing needs a module, got the class {root.__name__}",
-                help=f"make one: symbolic_trace({root.__name__}(…))",
-            )
-        elif isinstance(root, np.ufunc):
-            raise TraceError(
-                f"symbolic tracing needs a Module or a function, got {root!r}",
-                help="write a function that calls it, such as lambda x: np.sin(x)",
-            )
-        elif callable(root):
-            self.root, function = Module(), root
         else:
-            raise TraceError(f"symbolic tracing needs a Module or a function, not {type(root).__name__}")
+            check_callable("symbolic_trace", root)
+            if isinstance(root, np.ufunc) or (isinstance(root, type) and issubclass(root, Module)):
+                raise no_source(root, TraceError)
+            check_gives_at_once(root)
+            self.root, function = Module(), root
         self._paths, self._parameters, self._arrays = {}, None, None
         for path, module in self.root.named_modules():
             self._paths[id(module)] = path
@@ -299,5 +292,4 @@ def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, A
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
-    name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", type(root).__name__)
-    return GraphModule(tracer.root, graph, name)
+    return GraphModule(tracer.root, graph, class_name(root))

@@ -276,8 +276,11 @@ class TracerBase:
         """Raise the error that explains what cannot be recorded, and what to do."""
         what, reason = _WHY[why]
         where = _where.user_line()
-        of_numpy = _is_size(obj) and re.search(r"\b(np|numpy)\.", where or "")
-        help = f"{_SIZES if of_numpy else _HELP[why]}; weft.script captures branches, loops and writes from source"
+        called = re.match(r"(?:np|numpy)(?:\.\w+)+", _marked(where or "")) if _is_size(obj) else None
+        if called is not None:
+            what, reason = f"{called[0]} with a traced size", "NumPy needs the number itself"
+        instead = _HELP[why] if called is None else _SIZES
+        help = f"{instead}; weft.script captures branches, loops and writes from source"
         raise TraceError(f"{what} cannot be recorded: {reason}", where=where, help=help)
 
     def _position(self, frame: FrameType) -> _where.Position | None:
@@ -288,6 +291,12 @@ class TracerBase:
                     return self._outer
                 frame = frame.f_back
         return _where.capture(frame, self._boundary, self._outer)
+
+
+def _marked(where: str) -> str:
+    """The part of a line that the carets under it mark."""
+    *_, text, carets = ("", "", *where.splitlines())
+    return text[carets.find("^") : carets.rfind("^") + 1] if "^" in carets else ""
 
 
 def _is_size(obj: Proxy) -> bool:

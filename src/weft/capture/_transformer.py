@@ -51,8 +51,9 @@ class Transformer(Interpreter):
     The bodies of loops and branches are rewritten too, each once; a class with `bodies = False` copies them.
     """
 
-    def __init__(self, module: GraphModule) -> None:
+    def __init__(self, module: GraphModule | Graph) -> None:
         super().__init__(module)
+        module = self.module if self.module is not None else GraphModule({}, self.graph)
         self.new_graph = Graph(tracer_cls=module.graph._tracer_cls)
         self.new_graph.signature = module.graph.signature
         self.new_graph.constants = dict(module.graph.constants)

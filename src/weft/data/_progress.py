@@ -13,7 +13,7 @@ __all__ = ["progress"]
 class progress:  # used as a function
     """The iterable itself, with a bar that shows how far it has come.
 
-    The bar is tqdm's (`pip install pyweft[progress]`). Without tqdm it is a plain line. Nothing is shown where `file`,
+    The bar is tqdm's (`pip install tqdm`). Without tqdm it is a plain line. Nothing is shown where `file`,
     by default standard error, is not a terminal.
 
     >>> sum(progress([1, 2, 3], description="adding"))
@@ -23,10 +23,15 @@ class progress:  # used as a function
     def __init__(
         self, iterable: Iterable[Any], total: int | None = None, description: str | None = None, file: Any = None
     ) -> None:
+        if isinstance(total, str):
+            raise TypeError(f"progress: total is a number of items, got {total!r}\n  help: write description={total!r}")
         self.iterable = iterable
         self.total = total
         self.description = description
         self.file = file
+
+    def __repr__(self) -> str:
+        return f"<progress of {self.iterable!r}>"
 
     def __len__(self) -> int:
         return len(self.iterable) if self.total is None else self.total  # type: ignore[arg-type]
@@ -71,7 +76,7 @@ class _Line:
         self.file.write("\n")
         if not _Line.advised:
             _Line.advised = True
-            self.file.write("pip install pyweft[progress] shows a bar with the speed and the time left\n")
+            self.file.write("pip install tqdm turns this line into a bar with the speed and the time left\n")
         self.file.flush()
 
     def update(self) -> None:

@@ -13,7 +13,7 @@ The graph itself stays as it is. A copy of it is written in the ordinary way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +45,18 @@ class CodeGen:
         return outputs
 
 
-@contextmanager
-def on_generate_code(graph: Graph, make_transformer: Callable[[Transform | None], Transform]) -> Iterator[None]:
+def on_generate_code(
+    graph: Graph, make_transformer: Callable[[Transform | None], Transform]
+) -> AbstractContextManager[None]:
     """See `Graph.on_generate_code`."""
     before = graph._body_transform
     graph._body_transform = make_transformer(before)
     graph._edited()
+    return _set_back(graph, before)
+
+
+@contextmanager
+def _set_back(graph: Graph, before: Transform | None) -> Iterator[None]:
     try:
         yield
     finally:

@@ -319,9 +319,10 @@ class Graph(Body):
     def on_generate_code(
         self, make_transformer: Callable[[Transform | None], Transform]
     ) -> AbstractContextManager[None]:
-        """Change the lines of code that is generated in a `with` block; it runs until the graph is edited again.
+        """Change the lines of code that is generated from now on, or in a `with` block until that ends.
 
-        `make_transformer(current)` gives a function from lines to lines; `current` is the one before, or None.
+        What was generated in the block runs until the graph is edited again. `make_transformer(current)` gives a
+        function from lines to lines; `current` is the one before, or None.
 
         >>> import weft
         >>> gm = weft.symbolic_trace(lambda x: x + 1)
@@ -410,7 +411,7 @@ class Graph(Body):
         return str(import_module("weft.view").to_dot(self))
 
     def to_svg(self) -> str:
-        """The graph as an SVG picture; needs `pip install pyweft[view]`."""
+        """The graph as an SVG picture; needs `pip install igraph`."""
         return str(import_module("weft.view").to_svg(self))
 
     def _repr_svg_(self) -> str | None:

@@ -40,6 +40,11 @@ class Interpreter:
     def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None) -> None:
         if isinstance(module, Graph):
             module, graph = module.owning_module, module if graph is None else graph
+        elif graph is None and not isinstance(getattr(module, "graph", None), Graph):
+            raise TypeError(
+                f"{type(self).__name__} takes a GraphModule or a Graph, got {type(module).__name__}\n"
+                "  help: capture it first: weft.symbolic_trace(f)"
+            )
         self.module = module
         self.graph: Graph = module.graph if graph is None else graph
         self.env: dict[Node, Any] = {}

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft import _safetensors, _where
+from weft._frames import without_frames
 from weft._module import Module, is_parameter
 from weft.errors import FileError
 from weft.graph._decode import Decoder, Invalid, expect, refuse, row
@@ -54,6 +55,7 @@ _MODULE_SECTIONS = frozenset(
 )
 
 
+@without_frames
 def load(path: str | os.PathLike[str], *, allow: Iterable[Any] = (), max_bytes: int = MAX_BYTES) -> Any:
     """Read a Graph, a GraphModule or a compiled function that `save` wrote; nothing in the file is run.
 

@@ -16,6 +16,7 @@ from typing import Any
 from weft import ops
 from weft._listing import listing as _listing
 from weft.errors import ShapeError
+from weft.ops._op import with_shape as _with_shape
 from weft.ops.activation import (
     celu,
     elu,
@@ -284,6 +285,7 @@ def embedding_bag(
         raise ValueError("embedding_bag: max_norm, scale_grad_by_freq and sparse are not there")
     if per_sample_weights is not None and mode != "sum":
         raise ValueError(f"embedding_bag: per_sample_weights are for mode 'sum', not {mode!r}")
+    input = _with_shape("embedding_bag", "input", input)
     if isinstance(input.ndim, int) and (input.ndim == 1) != (offsets is not None):
         raise ShapeError("embedding_bag: offsets are given for an input of one dimension, and for no other")
     rows = embedding(input, weight, padding_idx)
@@ -307,7 +309,7 @@ def embedding_bag(
 
 
 def _image(name: str, input: Any) -> tuple[int, ...]:
-    shape: tuple[int, ...] = tuple(input.shape)
+    shape: tuple[int, ...] = tuple(_with_shape(name, "input", input).shape)
     if len(shape) < 3:
         raise ShapeError(f"{name}: expected (channels, height, width) at the end, got shape {shape}")
     return shape

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from weft import _safetensors
+from weft._frames import without_frames
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.errors import FileError
@@ -33,6 +34,7 @@ _PLAIN = (bool, str, type(None))
 _JSON_INT = 1 << 63  # other readers of the metadata know no larger ones
 
 
+@without_frames
 def save_state(path: str | os.PathLike[str], state: Any) -> None:
     """Write a structure of dicts, lists and tuples around tensors, arrays, numbers, strings, booleans and None.
 
@@ -55,6 +57,7 @@ def save_state(path: str | os.PathLike[str], state: Any) -> None:
     _safetensors.write(path, arrays, {_KEY: json.dumps({"version": _VERSION, "tree": tree}, allow_nan=False)})
 
 
+@without_frames
 def load_state(path: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Read what `save_state` wrote; of any other safetensors file, a dict of its tensors by name.
 

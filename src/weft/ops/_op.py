@@ -413,5 +413,17 @@ def answers(value: Any) -> bool:
     return _handler(value, None) is not None
 
 
+def with_shape(name: str, parameter: str, value: Any) -> Any:
+    """An argument of an op that asks for its shape: what has none, such as a list, is made an array as NumPy does."""
+    if hasattr(value, "ndim"):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc":
+        raise DtypeError(f"{name}: {parameter} is an array, a Tensor or a number, got {_shown(value)}")
+    return array
+
+
 def _shown(value: Any) -> str:
-    return "None" if value is None else f"the text {str(value)[:20]!r}"
+    if value is None or not isinstance(value, (str, bytes)):
+        return "None" if value is None else f"an object of class {type(value).__name__}"
+    return f"the text {str(value)[:20]!r}"

@@ -20,6 +20,7 @@ import numpy as np
 from weft.errors import DtypeError, ShapeError
 from weft.ops import _parallel
 from weft.ops._families import composite, conj, op
+from weft.ops._op import with_shape
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import add_windows, blocks, pad_edges, scratch, sizes, window_count, window_view
 from weft.ops.manipulation import reshape
@@ -286,6 +287,7 @@ def _padding(name: str, value: Any, kernel: Sequence[int], stride: Any, dilation
 
 def _batched(name: str, input: Any, rank: int) -> Any:
     """The input with a batch dimension; one sample may come without."""
+    input = with_shape(name, "input", input)
     if input.ndim == rank + 1:
         return reshape(input, (1, *input.shape))
     if input.ndim != rank + 2:

@@ -77,7 +77,7 @@ def _grad(
     function, args = open_modules(recorder, function, args, positions(name, args, argnums))
     wanted = chosen_leaves(name, args, argnums)
     section = Section(recorder, function, args, kwargs, vary=wanted)
-    places = must_vary(section, wanted)
+    places = must_vary(section, args, wanted)
     result = _number(recorder, section, has_aux)
     joint = joint_of(section, [result], active_from(section, places), places)
     repeat_marked(joint)

@@ -20,7 +20,15 @@ from weft.capture._recorder import Recorder
 from weft.capture._region import Buffer
 from weft.capture._values import Array, Scalar
 from weft.ops._dim import Dim
-from weft.transform._leaves import Numbers, checked, in_structure, no_derivative, positions
+from weft.transform._leaves import (
+    Numbers,
+    checked,
+    chosen_leaves,
+    in_structure,
+    leaf_names,
+    no_derivative,
+    positions,
+)
 from weft.transform._modules import open_modules
 from weft.transform._section import is_leaf, traced
 from weft.transform._transformed import Transformed
@@ -63,7 +71,9 @@ def hessian(function: Any, argnums: Numbers = 0, has_aux: bool = False, holomorp
     """
     argnums = checked("hessian", argnums)
     inner = jacrev(function, argnums, has_aux, holomorphic)
-    return jacfwd(inner, argnums, has_aux, holomorphic)
+    made = jacfwd(inner, argnums, has_aux, holomorphic)
+    made._made_by, made._of = "hessian of", function
+    return made
 
 
 def _chosen(
@@ -75,9 +85,10 @@ def _chosen(
     leaves, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
     leaves = [traced(recorder, leaf) for leaf in leaves]
     args = tree.unflatten(leaves)[0]
-    for leaf in pytree.flatten(tuple(args[place] for place in places), is_leaf=is_leaf)[0]:
-        if leaf is not None and not isinstance(leaf, (Array, Scalar, int, float, complex, np.number)):
-            raise no_derivative(leaf)
+    for number in chosen_leaves(name, args, argnums):
+        leaf = leaves[number]
+        if not isinstance(leaf, (Array, Scalar, int, float, complex, np.number)):
+            raise no_derivative(leaf, leaf_names(function, args, [number])[0])
 
     def call(*chosen: Any) -> Any:
         given, named = tree.unflatten([_own(recorder, leaf) for leaf in leaves])

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from weft import _where, pytree
+from weft import pytree
 from weft._frames import without_frames
 from weft._tracing import current_recorder
+from weft.capture._callables import check_callable, check_gives_at_once
 from weft.capture._recorder import Recorder
-from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.transform._activity import activity
 from weft.transform._builder import Value
 from weft.transform._forward import Pushforward
 from weft.transform._gradient import grad
-from weft.transform._leaves import no_tangent, split_aux, tangent_of, traced_results, varies
+from weft.transform._leaves import leaf_names, no_derivative, no_tangent, split_aux, tangent_of, traced_results, varies
 from weft.transform._modules import open_modules, varying
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._split import gradient_type
@@ -77,8 +77,8 @@ def _may_vary(value: Any) -> bool:
 
 def _along(function: Any, record: Any, name: str) -> Transformed:
     """A function of primals and tangents."""
-    if not callable(function):
-        raise TypeError(f"{name} takes a function or a Module, got {type(function).__name__}")
+    check_callable(name, function)
+    check_gives_at_once(function)
 
     def call(primals: Any, tangents: Any) -> Any:
         raise AssertionError("recorded, never run")
@@ -104,11 +104,8 @@ def _jvp(has_aux: bool, recorder: Recorder, function: Any, primals: Any, tangent
         if tangent is None:
             continue
         if place is None or not varies(section, k):
-            raise NotDifferentiable(
-                "jvp: a tangent for an argument that does not vary continuously",
-                where=_where.user_line(),
-                help="give None for it, or make the argument a floating point number",
-            )
+            name = leaf_names(section.program, primals, [k])[0]
+            raise no_derivative(section.given[k], name, "give None for its tangent")
         seed = builder.region.placeholder(f"t_{place.name}")
         seed.meta["type"] = gradient_type(place.meta["type"])
         known[seed] = tangent_of(recorder, "jvp", tangent, seed.meta["type"])

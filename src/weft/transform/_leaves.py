@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft import _where, pytree
+from weft._objects import new_object
 from weft.autograd import Tensor
 from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
@@ -89,33 +90,33 @@ def varies(section: Section, number: int) -> bool:
     return place is not None and gradient_type(place.meta["type"]).dtype.kind in "fc"
 
 
-def must_vary(section: Section, numbers: Sequence[int]) -> list[Node]:
-    """The inputs of some leaves; an error for one that has no derivative."""
+def must_vary(section: Section, args: tuple[Any, ...], numbers: Sequence[int]) -> list[Node]:
+    """The inputs of some leaves of arguments; an error for one that has no derivative."""
     found = []
     for number in numbers:
         place, leaf = section.places[number], section.given[number]
         if place is None or not varies(section, number):
-            raise no_derivative(leaf)
+            raise no_derivative(leaf, leaf_names(section.program, args, [number])[0])
         assert place is not None
         found.append(place)
     return found
 
 
-def no_derivative(leaf: Any) -> NotDifferentiable:
+def no_derivative(leaf: Any, name: str, or_else: str = "name another argument in argnums") -> NotDifferentiable:
     """The error for a leaf of an argument that a function is to be differentiated by, and that does not vary."""
-    shown = f"an array of {leaf.spec.dtype}" if isinstance(leaf, Array) else _spoken(leaf)
+    help = "give floating point numbers"
+    if gives_array(leaf):
+        help = f"give the array it stands for: np.asarray({name}, dtype=float)"
+    elif _is_object(leaf):
+        help = (
+            "make its class a dataclass or a Module, or name its parts with weft.pytree.register; they are "
+            "differentiated then"
+        )
     return NotDifferentiable(
-        f"an argument that is {shown} has no derivative: it does not vary continuously",
+        f"no derivative by {name}: it is {spoken(leaf)}, and does not vary continuously",
         where=_where.user_line(),
-        help=_REGISTER if _is_object(leaf) else _FLOATS,
+        help=f"{help}; or {or_else}",
     )
-
-
-_FLOATS = "give floating point numbers, or name other arguments in argnums"
-_REGISTER = (
-    "make its class a dataclass or a Module, or name its parts with weft.pytree.register; they are differentiated then."
-    " Or name other arguments in argnums"
-)
 
 
 def _is_object(leaf: Any) -> bool:
@@ -123,17 +124,34 @@ def _is_object(leaf: Any) -> bool:
     return hasattr(leaf, "__dict__") and not isinstance(leaf, (Array, Scalar, type)) and not callable(leaf)
 
 
-def _spoken(leaf: Any) -> str:
+def gives_array(leaf: Any) -> bool:
+    """Whether a leaf is an object of another library that NumPy makes an array of: a table's column, an image."""
+    return not isinstance(leaf, (Array, Scalar, np.ndarray, type)) and (
+        hasattr(type(leaf), "__array__") or hasattr(type(leaf), "__array_interface__")
+    )
+
+
+def spoken(leaf: Any) -> str:
+    """What a leaf of an argument is, in words."""
+    if isinstance(leaf, Opaque):
+        leaf = leaf.example if leaf.example is not None else leaf
+    if isinstance(leaf, (Array, np.ndarray, Tensor)):
+        shape, dtype = (leaf.spec.shape, leaf.spec.dtype) if isinstance(leaf, Array) else (leaf.shape, leaf.dtype)
+        kind = "an array" if type(leaf) in (Array, np.ndarray, Tensor) else f"a {type(leaf).__name__}"
+        return f"{kind} of {dtype}" if len(shape) else f"{kind} of {dtype} without dimensions"
     if isinstance(leaf, Scalar):
-        return f"of type {leaf.kind.__name__ if isinstance(leaf.kind, type) else leaf.kind}"
+        leaf = leaf.kind
+        return f"one {leaf.__name__ if isinstance(leaf, type) else leaf}"
     if leaf is None or isinstance(leaf, (str, bytes, bool)):
         return repr(leaf)
     if isinstance(leaf, Opaque):
-        return "something of unknown type, such as an array of objects or texts,"
+        return "an array of objects or texts, or of a class of its own"
     return f"an object of class {type(leaf).__name__}"
 
 
-def leaf_names(function: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> list[str]:
+def leaf_names(
+    function: Any, args: tuple[Any, ...], numbers: Sequence[int], kwargs: dict[str, Any] | None = None
+) -> list[str]:
     """What a person calls the leaves of arguments that have these numbers: `weights['bias']`."""
     try:
         parameters = list(call_signature(function).parameters.values())
@@ -143,6 +161,8 @@ def leaf_names(function: Any, args: tuple[Any, ...], numbers: Sequence[int]) -> 
     names: list[str] = []
     for k, argument in enumerate(args):
         called = parameters[k].name if k < several else f"argument {k}"
+        names += leaf_paths(pytree.flatten(argument, is_leaf=is_leaf)[1], called)
+    for called, argument in (kwargs or {}).items():
         names += leaf_paths(pytree.flatten(argument, is_leaf=is_leaf)[1], called)
     return [names[number] for number in numbers]
 
@@ -169,8 +189,15 @@ def split_aux(recorder: Recorder, section: Section, has_aux: bool) -> tuple[int,
                 "with has_aux the function returns a pair: its result, and anything else", help="return a pair"
             )
         main, rest = main.children
-    for leaf in section.leaves[: main.leaf_count]:
+    for leaf, result in zip(section.leaves[: main.leaf_count], section.results, strict=False):
         if isinstance(leaf, Node):
+            if leaf.target is new_object:
+                recorder.refuse(
+                    f"the function returns an object of class {type(result).__name__}, which has no derivative",
+                    help="return its numbers and arrays; or make its class a dataclass, or name its parts with "
+                    "weft.pytree.register",
+                    result_of=section.program,
+                )
             refuse_unknown(leaf, is_result=True)
     return main.leaf_count, main, rest
 

@@ -12,6 +12,7 @@ import numpy as np
 from weft._frames import hide_frames
 from weft._tracing import current_recorder
 from weft.capture._budget import OverBudget
+from weft.capture._callables import check_callable, check_gives_at_once
 from weft.capture._compile import CompiledFunction
 from weft.capture._loaded_inside import edited_inside
 from weft.capture._recorder import Recorder
@@ -34,10 +35,8 @@ class Transformed(CompiledFunction):
 
     def __init__(self, function: Callable[..., Any], record: Record, name: str, of: Any = None) -> None:
         """`of` is the function that `function` calls, where that only hands arguments on."""
-        given: Any = function
-        if not callable(given):
-            takes = f"{name} takes a function or a Module, got {type(function).__name__}"
-            raise TypeError(f"{takes}\n  help: give the function itself, not what it returns: weft.{name}(f), then (x)")
+        check_callable(name, function)
+        check_gives_at_once(function)
         self._record = record
         self._made_by = f"{name} of"
         self._function = function

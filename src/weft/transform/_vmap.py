@@ -10,7 +10,7 @@ array([1., 4., 3.])
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,13 @@ from weft.autograd import Tensor
 from weft.capture._memory import is_tensor
 from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
-from weft.capture._values import Array, Scalar
+from weft.capture._values import Array
 from weft.graph import Node
 from weft.ops._dim import Dim
 from weft.ops._op import TABLE
 from weft.transform._batch import Batch, Rows, batch_nodes
 from weft.transform._builder import Builder, Value
+from weft.transform._leaves import gives_array, leaf_names, spoken
 from weft.transform._modules import open_modules
 from weft.transform._section import Section, is_leaf, wrapped
 from weft.transform._transformed import Transformed
@@ -69,7 +70,9 @@ def record_vmap(
         flat += _per_leaf(recorder, "in_axes", argument, axes)
     leaves = pytree.flatten((args, kwargs), is_leaf=is_leaf)[0]
     flat += [0 if _shape(leaf) else None for leaf in leaves[len(flat) :]]
-    along = [_axis(recorder, leaf, axis) for leaf, axis in zip(leaves, flat, strict=True)]
+    along = []
+    for number, (leaf, axis) in enumerate(zip(leaves, flat, strict=True)):
+        along.append(_axis(recorder, leaf, axis, functools.partial(_name, function, args, kwargs, number)))
     section = Section(recorder, function, args, kwargs, along)
     size = _size(recorder, section, along)
     target = Builder(recorder.region.graph, recorder.sizes, region=recorder.region)
@@ -104,27 +107,27 @@ def _shape(leaf: Any) -> tuple[Any, ...]:
     return tuple(leaf.shape) if isinstance(leaf, (np.ndarray, Tensor)) else ()
 
 
-def _without_axes(leaf: Any) -> str:
-    if isinstance(leaf, (Array, np.ndarray, Tensor)):
-        return "an array of no dimensions"
-    if isinstance(leaf, Opaque):
-        return "no array of numbers"
-    kind = leaf.kind if isinstance(leaf, Scalar) else type(leaf)
-    return f"one {kind.__name__ if isinstance(kind, type) else kind}"
+def _name(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], number: int) -> str:
+    return leaf_names(function, args, [number], kwargs)[0]
 
 
-def _axis(recorder: Recorder, leaf: Any, axis: Any) -> int | None:
+def _axis(recorder: Recorder, leaf: Any, axis: Any, name: Callable[[], str]) -> int | None:
     """The axis of the examples, counted from the front; None for what all share."""
     if axis is None:
         return None
     shape = _shape(leaf)
     if not shape:
         recorder.refuse(
-            f"vmap: an argument is {_without_axes(leaf)}, which has no axis to take examples from",
-            help="give an array of examples, or write None in in_axes for what all examples share",
+            f"vmap: {name()} is {spoken(leaf)}, which has no axis to take examples from",
+            help=f"give the array it stands for: np.asarray({name()})"
+            if gives_array(leaf)
+            else "give an array of examples, or write None in in_axes for what all examples share",
         )
     if not -len(shape) <= axis < len(shape):
-        recorder.refuse(f"vmap: axis {axis} of an array of {len(shape)} dimensions")
+        recorder.refuse(
+            f"vmap: in_axes says axis {axis} for {name()}, an array of {len(shape)} dimensions",
+            help=f"axes are counted from 0, here to {len(shape) - 1}, or from -1 for the last",
+        )
     return int(axis % len(shape))
 
 

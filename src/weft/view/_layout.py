@@ -193,7 +193,7 @@ def igraph_or_explain() -> Any:
     except ImportError:
         raise ImportError(
             "drawing a graph as SVG needs igraph, which is not installed\n"
-            "  help: pip install pyweft[view], or use graph.to_dot() with Graphviz"
+            "  help: pip install igraph, or use graph.to_dot() with Graphviz"
         ) from None
     return igraph
 

@@ -38,7 +38,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def to_svg(graph: Graph) -> str:
-    """Draw a graph as SVG text; needs igraph (`pip install pyweft[view]`).
+    """Draw a graph as SVG text; needs igraph (`pip install igraph`).
 
     >>> from weft import Graph
     >>> graph = Graph()
