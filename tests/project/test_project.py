@@ -45,6 +45,39 @@ def test_the_two_commands_come_first() -> None:
     assert "make test" in "\n".join(screen)
 
 
+def test_the_readme_says_what_a_newcomer_asks_first() -> None:
+    opening, *sections = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")
+    for said in (
+        "weft.compile(energy)",
+        "weft.grad(energy)",
+        "compiled.code",
+        "](docs/pictures/",
+        "What is not there yet: ",
+        "blocks on this page run from a file",
+        "The name `weft` on PyPI belongs to another project",
+    ):
+        assert said in opening, said
+    for front_end in ("compile(f)", "script(f)", "trace(f, *args)", "symbolic_trace(f)"):
+        assert f"\n| `weft.{front_end}` |" in opening
+    assert [section.partition("\n")[0] for section in sections[:2]] == [
+        "Compile NumPy as it is",
+        "Trace, as torch.fx does",
+    ]
+    assert PROJECT["name"] == "pyweft" and f"distribution is called `{PROJECT['name']}`" in opening
+    assert PROJECT["readme"] == "README.md", "PyPI shows it"
+
+
+def test_what_is_refused_comes_before_what_is_tested() -> None:
+    text = (ROOT / "docs/captured.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
+        "What is refused, and what to write instead",
+        "What programs may contain",
+        "How this is tested",
+    ]
+    counted = re.search(r"\b\d{3} whole NumPy programs", text)
+    assert counted is not None and counted.start() > text.index("## How this is tested")
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
 def test_sizes(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
