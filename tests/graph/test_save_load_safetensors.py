@@ -92,7 +92,7 @@ def test_data_is_aligned(tmp_path: Path) -> None:
 
 F4 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 LIES: dict[str, tuple[bytes, str]] = {
-    "empty": (b"", "too few"),
+    "empty": (b"", "an empty file"),
     "cut prefix": (b"\x08\0\0", "too few"),
     "cut header": (raw({"a": F4}, length=500), "truncated"),
     "huge header": (raw({"a": F4}, length=1 << 62), "100000000"),

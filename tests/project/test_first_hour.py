@@ -257,6 +257,16 @@ def test_other_files(tmp_path: Any, content: bytes, said: str) -> None:
         assert not any(SOURCES in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))
 
 
+def test_weights_are_no_graph(tmp_path: Any) -> None:
+    nn.save_state(tmp_path / "ours", nn.Linear(2, 2).state_dict())
+    header = b'{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}     '
+    (tmp_path / "theirs").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    for name in ("ours", "theirs"):
+        with pytest.raises(FileError, match=r"no graph\n  help: nn\.load_state\(path\) reads it"):
+            weft.load(tmp_path / name)
+        assert nn.load_state(tmp_path / name).keys()
+
+
 def test_functions_print_as_what_they_are() -> None:
     made = [weft.compile, weft.grad, weft.vmap, weft.hessian, weft.value_and_grad, weft.jacrev]
     assert [repr(make(doubled)) for make in made] == [
