@@ -118,12 +118,21 @@ def own_value(owner: Any, name: str) -> Any:
             return MISSING
     if type(owner) is dict:
         return owner.get(name, MISSING)
-    if name in getattr(owner, "__dict__", ()):
+    if name in (dict_of(owner) or ()):
         return owner.__dict__[name]
     slot = next((cls.__dict__[name] for cls in type(owner).__mro__ if name in cls.__dict__), None)
-    if isinstance(slot, types.MemberDescriptorType):
-        return getattr(owner, name, MISSING)
-    return MISSING
+    try:
+        return slot.__get__(owner) if isinstance(slot, types.MemberDescriptorType) else MISSING
+    except AttributeError:  # nothing was assigned yet
+        return MISSING
+
+
+def dict_of(value: Any) -> Any:
+    """The attributes of an object by name, None where it has none: a `__getattr__` of its class is not asked."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
 
 
 def restore(owner: Any, name: str, was: Any) -> None:

@@ -81,3 +81,60 @@ def test_rows_are_views(program: Callable[..., Any], dynamic: bool | None) -> No
     for rows in (3, 5, 2):
         given, other = (np.arange(4.0 * rows).reshape(rows, 4) for _ in range(2))
         assert_same(call(compiled, (given,)), call(program, (other,)))
+
+
+class Totals:
+    """Adds up in place, and gives the same array each time."""
+
+    def __init__(self):
+        self.totals = np.zeros(2)
+
+    def add(self, value):
+        self.totals[0] += value
+        self.totals[1] = value
+        return self.totals
+
+
+def the_array_that_is_written_meanwhile(values):
+    totals = Totals()
+    return [totals.add(value) for value in values]
+
+
+def views_of_what_is_written_meanwhile(values):
+    totals = Totals()
+    return [totals.add(value)[:] for value in values]
+
+
+def one_array_many_times(values):
+    array = np.zeros(2)
+    return [array for value in values if value > 1]
+
+
+def one_array_or_another(values):
+    low, high = np.zeros(2), np.ones(2)
+    return [low if value < 2 else high for value in values]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        the_array_that_is_written_meanwhile,
+        views_of_what_is_written_meanwhile,
+        one_array_many_times,
+        one_array_or_another,
+    ],
+)
+def test_an_array_from_outside_is_that_array_in_each_place(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for values in (np.array([1.0, 2.0, 3.0]), np.array([4.0, 1.0]), np.zeros(0)):
+        expected, got = program(values), compiled(values)
+        assert [row.tolist() for row in got] == [row.tolist() for row in expected]
+        same = [[np.shares_memory(a, b) for a in expected] for b in expected]
+        assert [[np.shares_memory(a, b) for a in got] for b in got] == same
+
+
+def test_one_array_many_times_has_derivatives() -> None:
+    def total(weights, values):
+        return np.array([weights for _ in values]).sum() + sum(w[0] for w in [weights for _ in values])
+
+    assert weft.grad(total)(np.ones(2), np.arange(3.0)).tolist() == [6.0, 3.0]

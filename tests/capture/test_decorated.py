@@ -13,6 +13,7 @@ import pytest
 
 import weft
 from weft import nn
+from weft.capture._hooks import Hooks
 from weft.errors import CaptureError, TraceError
 
 X = np.arange(3.0)
@@ -341,3 +342,56 @@ def test_a_signature_that_a_decorator_shows_is_not_what_it_takes() -> None:
     x = np.arange(3.0)
     for arguments in ({}, {"seed": 2}, {"rng": 3}):
         assert str(weft.compile(decorated)(x, **arguments)) == str(decorated(x, **arguments))
+
+
+def remembering(f):
+    known = {}
+
+    def inner(*args):
+        try:
+            return known[args]
+        except KeyError:
+            known[args] = result = f(*args)
+            return result
+
+    return inner
+
+
+class Counted:
+    def __init__(self, f):
+        self.f, self.calls = f, 0
+
+    def __call__(self, *args):
+        self.calls += 1
+        return self.f(*args)
+
+
+def decorated_within(x, n):
+    @remembering
+    def fibonacci(k):
+        return k if k < 2 else fibonacci(k - 1) + fibonacci(k - 2)
+
+    return x * fibonacci(n)
+
+
+def counted_within(x, n):
+    @Counted
+    def power(y, k):
+        return 1.0 if k == 0 else y * power(y, k - 1)
+
+    return power(x, n), power.calls
+
+
+@pytest.mark.parametrize("program", [decorated_within, counted_within])
+def test_what_a_decorator_makes_for_a_function_of_the_program_is_the_programs(program: Any) -> None:
+    compiled = weft.compile(program)
+    for x, n in ((2.0, 5), (3.0, 5), (0.5, 4), (2.0, 5)):
+        assert compiled(x, n) == program(x, n)
+    assert not compiled._ran_plainly
+
+
+def test_a_capture_that_finds_another_object_each_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hooks, "decorator", lambda self, decorate: decorate)  # so that Python calls it, uncaptured
+    monkeypatch.setattr("weft.capture._compile._ROUNDS", 5)
+    with pytest.raises(CaptureError, match="each capture finds another known to change"):
+        weft.compile(decorated_within)(2.0, 5)

@@ -665,3 +665,30 @@ def test_exceptions_under_a_condition_are_whole() -> None:
     with pytest.raises(ValueError, match="a") as noted:
         weft.compile(with_notes)(X)
     assert (vars(noted.value)["__notes__"], vars(noted.value)["extra"]) == (["n"], 4)
+
+
+def number_or_array(x):
+    try:
+        return float(x) * 2
+    except TypeError:
+        return np.sum(x)
+
+
+def sine_of_number_or_array(x):
+    try:
+        return math.sin(x)
+    except TypeError:
+        return np.sin(x)
+
+
+def length_or_number(x):
+    try:
+        count = int(x)
+    except (TypeError, ValueError):
+        count = len(x)
+    return count
+
+
+@pytest.mark.parametrize("program", [number_or_array, sine_of_number_or_array, length_or_number])
+def test_arrays_where_a_number_is_wanted_raise_at_once(program: Any) -> None:
+    assert fates(program, (X,), (np.ones((2, 3)),), (np.zeros(0),))[0] == SAME

@@ -144,3 +144,28 @@ def test_data_is_compared_as_python_has_it() -> None:
         SET["loud"] = Loud(value)
         np.testing.assert_array_equal(compiled(np.ones(2)), np.full(2, expected))
     assert CALLS == []
+
+
+class Swizzled:
+    """What is not assigned is made of letters: `v.yx`."""
+
+    __slots__ = ("x", "y")
+
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+
+    def __getattr__(self, name):
+        return tuple((self.x, self.y)["xy".index(letter)] for letter in name)
+
+
+def swizzled(x):
+    v = Swizzled(x, x * 2)
+    a, b = v.yx
+    return a - b + v.x
+
+
+def test_attributes_are_asked_for_only_where_the_program_does() -> None:
+    for captured in (weft.compile(swizzled), weft.script(swizzled), weft.trace(swizzled, 1.5)):
+        assert captured(1.5) == 3.0  # an attribute that is not there yet would be asked for without end
+    assert weft.grad(swizzled)(1.5) == 2.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alike import SAME, fates
 
 import weft
 from programs._compare import _same
@@ -155,3 +156,25 @@ def test_a_queue_that_grows_in_a_captured_loop_is_refused_with_a_rewrite() -> No
         assert "d.append(i + 1)" in str(caught.value)
         assert "use a list" in str(caught.value)
     assert weft.compile(as_list)(x, 3) == as_list(x, 3) == search(x, 3)
+
+
+def sorts_its_argument(items):
+    items.sort(key=lambda item: item[0])
+    return items[0]
+
+
+def merges_its_argument(items):
+    items.sort(key=lambda item: -item[0], reverse=True)
+    merged = [items.pop(0)]
+    for item in items:
+        if item[0] <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], item[1])
+        else:
+            merged.append(item)
+    return merged
+
+
+@pytest.mark.parametrize("program", [sorts_its_argument, merges_its_argument])
+def test_a_list_that_is_an_argument_is_sorted_by_what_a_function_of_the_program_gives(program: Any) -> None:
+    given = [[8.0, 10.0], [2.0, 6.0], [1.0, 3.0]], [[4.0, 5.0], [1.0, 4.0]], [[3.0, 4.0]]
+    assert fates(program, *((items,) for items in given))[0] == SAME

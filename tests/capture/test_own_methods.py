@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import pprint
+
 import numpy as np
 import pytest
 from alike import SAME, fates
@@ -193,6 +195,53 @@ class Plain:
 def test_text_that_other_code_would_make_of_traced_values_is_refused():
     with pytest.raises(CaptureError, match="text made of it needs the value of"):
         weft.compile(shown_in_a_list)(X)
+
+
+def attribute_in_a_format(x):
+    return f"{Plain(x).parts[0]!r}"
+
+
+def attribute_in_a_format_by_place(x):
+    return f"{Plain(x).parts!r}"
+
+
+def printed_prettily(x):
+    return pprint.pformat({"parts": [x[0]]})
+
+
+@pytest.mark.parametrize("program", [attribute_in_a_format, attribute_in_a_format_by_place, printed_prettily])
+def test_no_text_shows_what_stands_for_a_value(program):
+    for capture in (weft.compile, weft.script, lambda f: weft.trace(f, X)):
+        try:
+            captured = capture(program)
+            shown = [captured(X), captured(X * 2)]
+        except CaptureError as error:
+            assert "text made of it needs the value of" in str(error)  # noqa: PT017  # either is right
+        else:
+            assert shown == [program(X), program(X * 2)]
+
+
+class Bounded(list):
+    """A list of its own class, whose `append` stands before that of `list`."""
+
+    def __init__(self, size):
+        super(Bounded, self).__init__()  # noqa: UP008  # as much code has it
+        self.size = size
+
+    def append(self, item):
+        if len(self) < self.size:
+            super(Bounded, self).append(item)  # noqa: UP008
+
+
+def bounded(x, size):
+    kept = Bounded(size)
+    for value in x:
+        kept.append(value * 2)
+    return sum(kept), len(kept), list(kept)
+
+
+def test_methods_of_builtin_classes_under_those_of_the_programs():
+    assert fates(bounded, (X, 2), (X, 7), (X, 0))[0] == SAME
 
 
 class Sorted:

@@ -14,6 +14,7 @@ import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from weft._objects import dict_of
 from weft.capture._convert import is_converted
 from weft.capture._numpy_calls import BoundMethod
 from weft.capture._opaque import Opaque
@@ -127,7 +128,7 @@ class Callbacks:
                 f"{function.__name__} calls itself, and is given to a function that runs with the graph",
                 help="define it outside of the function that is captured",
             )
-        template = self._template(function)
+        template = self.template(function)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self._making.append(function)
         try:
@@ -163,11 +164,11 @@ class Callbacks:
         elif value is held and _is_changeable(held):
             value = self.recorder.opaque(as_given, (held,), {})
             self._after.append((still_as_given, value, held, function.__name__))
-        elif isinstance(getattr(held, "__dict__", None), dict) and not callable(held):
+        elif isinstance(dict_of(held), dict) and not callable(held):
             self._watch(held, held, function.__name__)
         return value
 
-    def _template(self, function: Any) -> Any:
+    def template(self, function: Any) -> Any:
         """A function with the code of a converted one as it was written."""
         known = self._templates.get(id(function.__code__))
         if known is not None:
@@ -214,7 +215,7 @@ class Callbacks:
 
 def _changes_itself(owner: Any) -> bool:
     """Whether methods of an object assign attributes, other than those that make it."""
-    return isinstance(getattr(owner, "__dict__", None), dict) and len(assigned_with(owner, "")) > 1
+    return isinstance(dict_of(owner), dict) and len(assigned_with(owner, "")) > 1
 
 
 def _is(a: Any, b: Any) -> bool:

@@ -34,7 +34,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
 from weft.capture._refusals import WRAP
-from weft.capture._values import Scalar, Traced
+from weft.capture._values import Scalar, Traced, calls_of_programs
 from weft.errors import TraceError
 
 if TYPE_CHECKING:
@@ -272,6 +272,9 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
             if key not in watch.seen:
                 recorder.made(value)
     return result
+
+
+calls_of_programs.add(uncaptured.__code__)
 
 
 def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool) -> NoReturn:

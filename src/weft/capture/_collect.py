@@ -146,8 +146,8 @@ def _stacked(
     return Collected(recorder, arrays, stack.tree, stack.kinds, length)
 
 
-def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any], Any, list[Any]]:
-    """What `compute(k)` gives, its structure and types, found by capturing it and taking it back."""
+def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any], Any, list[Any], set[Buffer]]:
+    """What `compute(k)` gives, its structure and types, found by capturing it and taking it back; what it writes."""
     while True:
         watched, grown, region = Watched(recorder), recorder.lists.mark(), recorder.enter()
         region.own_cells = frozenset()
@@ -159,7 +159,7 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
                 if id(container) not in region.made:  # each item is that very object
                     recorder.lists.hold((container,))
             leaves, tree = pytree.flatten(made)
-            return leaves, tree, [type_of(leaf) for leaf in leaves]
+            return leaves, tree, [type_of(leaf) for leaf in leaves], set(region.written)
         except Restart:
             continue
         finally:
@@ -182,17 +182,21 @@ class Stack:
     def of(cls, recorder: Recorder, length: Any, compute: Callable[[Any], Any], may_fail: bool = False) -> Any:
         """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back.
 
-        None, where that is allowed, if their sizes are known only where each is computed.
+        None, where that is allowed, if their sizes are known only where each is computed, or if a row cannot stand
+        for a result: an array from outside is that very array, and what is written meanwhile changes all of them.
         """
-        leaves, tree, types = _tried(recorder, compute)
+        leaves, tree, types, written = _tried(recorder, compute)
         specs = [t.spec for t in types if t is not None and t.spec is not None]
         open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
         if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):
             return None
+        found = [may_be(leaf.buffer) if isinstance(leaf, Array) else {} for leaf in leaves]
+        sources = [[buffer for buffer in buffers if recorder.region.knows(buffer)] for buffers in found]
+        if may_fail and any(_is_that(leaf, known, written) for leaf, known in zip(leaves, sources, strict=True)):
+            return None
         arrays = [cls._array(recorder, length, leaf, found) for leaf, found in zip(leaves, types, strict=True)]
         kinds = [t.kind if t and t.spec is None and isinstance(t.kind, type) else None for t in types]
-        buffers = [may_be(leaf.buffer) if isinstance(leaf, Array) else () for leaf in leaves]
-        return cls(recorder, arrays, tree, kinds, [[b for b in found if recorder.region.knows(b)] for found in buffers])
+        return cls(recorder, arrays, tree, kinds, sources)
 
     @staticmethod
     def _array(recorder: Recorder, length: Any, leaf: Any, found: Any) -> Any:
@@ -219,6 +223,11 @@ class Stack:
         for array, sources in zip(self.arrays, self.sources, strict=True):
             if sources:
                 tie(array.buffer, sources)
+
+
+def _is_that(leaf: Any, known: list[Buffer], written: set[Buffer]) -> bool:
+    """Whether a result is an array from outside of the loop, or a view of one that the loop writes."""
+    return bool(known) and (not leaf.path or not written.isdisjoint(known))
 
 
 # Captured themselves, as the program's own loops are.

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from weft.capture._report import Explanation
 
 _BACKENDS = ("numpy",)
+_ROUNDS = 500  # so many captures find out what a program changes outside
 
 
 class CacheInfo(NamedTuple):
@@ -197,11 +198,16 @@ def capture_call(
     """Capture a call; where the program turns out to change something outside, once more."""
     known = known or Known()
     how.update(branches=True, dynamic=dynamic, numbers=dynamic, known=known)
-    while True:
+    for _ in range(_ROUNDS):
         try:
             return capture(function, args, kwargs, **how)
         except Learned as found:
             known.learn(found)
+            changed = found.told
+    raise CaptureError(
+        f"each capture finds another {changed} to change: an object that code which is not captured makes anew",
+        help="make it in the program itself, or mark the function that makes it with weft.wrap",
+    )
 
 
 class CompiledFunction:

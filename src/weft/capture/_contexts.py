@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from weft._objects import dict_of
 from weft._where import package_name
 from weft.autograd import _mode
 from weft.capture._branch import PathEnded
@@ -159,7 +160,7 @@ def _may_swallow(manager: Any) -> bool:
         elif instruction.opname == "RETURN_CONST" and instruction.argval:
             return True
         before = instruction
-    held = [value for value in vars(manager).values() if is_own(type(value))] if hasattr(manager, "__dict__") else []
+    held = [value for value in vars(manager).values() if is_own(type(value))] if dict_of(manager) is not None else []
     return _may_raise(type(manager).__exit__, [manager, *held], set())
 
 
@@ -178,7 +179,7 @@ def _may_raise(function: Any, objects: list[Any], seen: set[Any]) -> bool:
             return True
         for name in (*code.co_names, *code.co_freevars):
             found = [inspect.getattr_static(type(one), name, None) for one in objects]
-            found += [getattr(one, "__dict__", {}).get(name) for one in objects]
+            found += [(dict_of(one) or {}).get(name) for one in objects]
             found.append(function.__globals__.get(name))
             with contextlib.suppress(ValueError):
                 found.append(cells[name].cell_contents if name in cells else None)

@@ -200,14 +200,18 @@ class Functions(Statements):
         arguments.defaults = [self.expr(each) for each in arguments.defaults]
         arguments.kw_defaults = [each if each is None else self.expr(each) for each in arguments.kw_defaults]
 
+    def _decorators(self, node: Any) -> list[ast.expr]:
+        """Python itself calls decorators: those of the program are calls that it makes."""
+        return [hook(each, "decorator", self.expr(each)) for each in node.decorator_list]
+
     def _definition(self, node: ast.FunctionDef) -> Statement:
-        node.decorator_list = [self.expr(each) for each in node.decorator_list]
+        node.decorator_list = self._decorators(node)
         self._defaults(node.args)
         self.convert_function(node)
         return [node]
 
     def _class(self, node: ast.ClassDef) -> Statement:
-        node.decorator_list = [self.expr(each) for each in node.decorator_list]
+        node.decorator_list = self._decorators(node)
         node.bases = [self.expr(each) for each in node.bases]
         for keyword in node.keywords:
             keyword.value = self.expr(keyword.value)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft._module import Module
+from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._object_calls import own_dict
 from weft.capture._outside import made_in
@@ -98,7 +99,7 @@ def _shallow(recorder: Recorder, value: Any, function: Any) -> Any:
             return recorder.run(method, (value,), {})
         if _by_attributes(type(value)):
             return _object(recorder, value, None)
-    changes = hasattr(value, "__dict__") or (hasattr(type(value), "__slots__") and is_own(type(value)))
+    changes = dict_of(value) is not None or (hasattr(type(value), "__slots__") and is_own(type(value)))
     copies = changes and (isinstance(value, Module) or not callable(value))
     if copies and not made_in(recorder, value):
         recorder.refuse(

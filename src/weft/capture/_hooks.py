@@ -10,7 +10,8 @@ import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from types import MappingProxyType
+from functools import partial
+from types import FunctionType, MappingProxyType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from weft.capture._plain import OPERATORS, UNARY, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._region import NotArithmetic
+from weft.capture._state_places import is_own
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
 from weft.graph._control import check
 
@@ -578,6 +580,10 @@ class Hooks(PlainHooks):
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         return call(self.recorder, function, args, kwargs)
+
+    def decorator(self, decorate: Any) -> Any:
+        own = isinstance(decorate, (FunctionType, MethodType, type)) and is_own(decorate)
+        return partial(self.call, decorate) if own else decorate
 
 
 def _is_own(left: Any, right: Any) -> bool:

@@ -175,7 +175,8 @@ def _is_compiled(function: Any) -> bool:
         own = getattr(function, "__module__", None)
         if own is None and owner is not None and not isinstance(owner, types.ModuleType):
             cls = owner if isinstance(owner, type) else type(owner)
-            own = getattr(getattr(cls, function.__name__, None), "__objclass__", cls).__module__
+            found: Any = (vars(base).get(function.__name__) for base in cls.__mro__)  # the program's own may hide it
+            own = next((part.__objclass__ for part in found if hasattr(part, "__objclass__")), cls).__module__
         if own is None:
             objclass = getattr(function, "__objclass__", None)
             own = kind.__module__ if objclass is None else objclass.__module__

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft._objects import dict_of
 from weft.capture._generators import Generated
 from weft.capture._held import Held
 from weft.capture._iterables import Collected, Items
@@ -289,7 +290,7 @@ def containers_in(item: Any) -> list[Any]:
     elif not (pytree.is_registered(type(item)) or is_dataclass(item)):
         return [item] if isinstance(item, set) else []
     else:
-        parts = getattr(item, "__dict__", {}).values()
+        parts = (dict_of(item) or {}).values()
     found = [inner for part in parts for inner in containers_in(part)]
     return found if isinstance(item, tuple) else [*found, item]
 

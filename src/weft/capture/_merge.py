@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._chosen import Chosen, Joined
 from weft.capture._kinds import joined_kind
@@ -155,7 +156,7 @@ def advice(a: Any, b: Any) -> str:
         return "use a number or a flag in place of the text, or do on each side what depends on it"
     if all(isinstance(value, _CALLED) for value in (a, b)):
         return "call it on each side"
-    if all(type_of(value) is None and hasattr(value, "__dict__") for value in (a, b)):
+    if all(type_of(value) is None and dict_of(value) is not None for value in (a, b)):
         return "choose between what the objects hold, attribute by attribute"
     return "give it the same shape and dtype on both sides"
 

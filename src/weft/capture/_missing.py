@@ -12,6 +12,7 @@ from ast import literal_eval
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from weft._objects import dict_of
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._convert_site import Site
 from weft.capture._present import check_order
@@ -106,7 +107,7 @@ def _attribute(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tupl
     if len(args) < 2 or isinstance(args[0], Traced) or not isinstance(args[1], str):
         return None
     slot = getattr(type(args[0]), args[1], None)
-    held: Any = getattr(args[0], "__dict__", {})
+    held: Any = dict_of(args[0]) or {}
     found: Any = held.get(args[1])
     if isinstance(slot, MemberDescriptorType):
         found = getattr(args[0], args[1], None)

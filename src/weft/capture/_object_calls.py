@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weft._module import Module
+from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._state_places import is_own
 from weft.capture._values import Traced, Undefined
@@ -132,7 +133,7 @@ def _getattr(recorder: Recorder, owner: Any, name: Any, default: Any = _NONE) ->
 
 
 def _hasattr(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:
-    if not _is_plain(recorder, owner, name) or isinstance(getattr(owner, "__dict__", {}).get(name), Undefined):
+    if not _is_plain(recorder, owner, name) or isinstance((dict_of(owner) or {}).get(name), Undefined):
         return None
     return (not _missing(recorder, owner, name),)
 
@@ -200,7 +201,7 @@ def _set_plainly(recorder: Recorder, owner: Any, name: Any, value: Any) -> tuple
 
 
 def _vars(recorder: Recorder, owner: Any = _NONE) -> tuple[Any] | None:
-    return None if owner is _NONE or not hasattr(owner, "__dict__") else (own_dict(recorder, owner),)
+    return None if owner is _NONE or dict_of(owner) is None else (own_dict(recorder, owner),)
 
 
 _RULES: dict[Any, Callable[..., Any]] = {

@@ -415,6 +415,10 @@ class PlainHooks(_Names):
         """`function(*args, **kwargs)`."""
         return function(*args, **kwargs)
 
+    def decorator(self, decorate: Any) -> Any:
+        """What Python calls for `@decorate`."""
+        return decorate
+
     def assert_(self, site: int, condition: Any, message: Callable[[], Any] | None) -> None:
         """`assert condition, message()`."""
         if not condition:

@@ -44,6 +44,7 @@ _FLOATS_OF_COMPLEX = {cmath.phase}
 _OF_FINITE = {math.isnan, math.isinf, math.isfinite, cmath.isnan, cmath.isinf, cmath.isfinite}
 
 
+_OF_MANY = (math.prod, math.fsum, math.dist)
 _ORDERING = (sorted, min, max)
 _APPLYING = (map, filter, functools.reduce)
 _TAKING_ALL = (*_ORDERING, sum)
@@ -172,7 +173,8 @@ class PythonCalls:
         elif function in (math.modf, math.frexp, math.sumprod if hasattr(math, "sumprod") else None):
             type_ = {math.modf: (float, float), math.frexp: (float, int)}.get(function, float)
             return self.recorder.wrap(self.recorder.create(function, args, kwargs, type_), type_)
-        args = tuple(self.one_number(function if len(args) == 1 else float, a) for a in args)
+        if function not in _OF_MANY:
+            args = tuple(self.one_number(function if len(args) == 1 else float, a) for a in args)
         args = tuple(self.recorder.numpy.item(a) if isinstance(a, Array) and not a.spec.shape else a for a in args)
         return self.number(function, args, kind, **kwargs)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft._module import Module
-from weft._objects import MISSING
+from weft._objects import MISSING, dict_of
 from weft.autograd import Tensor
 from weft.capture._outside import refuse_iterator
 from weft.capture._parts import Tree, refuse_changes
@@ -185,7 +185,7 @@ class OuterReads:
             bound: Any = owner
             classes = (bound.__thisclass__, bound.__self_class__)
             holder: Any = self.supers.setdefault(classes, super(*classes))
-        elif is_own(type(owner)) and name not in getattr(owner, "__dict__", ()):
+        elif is_own(type(owner)) and name not in (dict_of(owner) or ()):
             holder = type(owner)
         else:
             return

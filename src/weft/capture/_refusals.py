@@ -9,7 +9,6 @@ import numpy as np
 
 from weft import _where
 from weft.capture._convert import is_converted
-from weft.capture._convert_build import HOOKS
 from weft.capture._opaque import Member, Opaque
 from weft.capture._special import unrouted
 from weft.capture._values import Array, Scalar, Traced, Undefined
@@ -19,10 +18,6 @@ from weft.ops._dim import Dim, hint_of
 
 WRAP = "call it in a function of yours that is marked with weft.wrap, which then runs as Python"
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
-
-
-_OPERATING = {"operate", "unary", "compare"}
-"""Hooks that do what Python does on plain values, also when the graph runs."""
 
 
 class Refusals:
@@ -114,12 +109,10 @@ class Refusals:
                 "with the graph",
                 help="write a loop that calls it",
             )
-        code = getattr(value, "__code__", None)
-        if (
-            code is not None
-            and is_converted(value)
-            and (set(code.co_freevars) - {HOOKS} or set(code.co_names) - _OPERATING)
-        ):
+        if is_converted(value):
+            written = self.libraries.callbacks.template(value)
+            if not (written.__code__.co_freevars or value.__defaults__ or value.__kwdefaults__):
+                return written
             self.refuse(
                 f"{value.__name__} is given to a function that runs with the graph, and reads variables from outside",
                 help="write a loop that calls it, or let it read its arguments only",

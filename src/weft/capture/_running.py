@@ -18,6 +18,7 @@ from numpy.polynomial._polybase import ABCPolyBase
 from weft import _where, pytree
 from weft._generator import get_state, initial_seed, isolated, manual_seed, seed, set_state
 from weft._module import Module, exchanged, functional_call
+from weft._objects import dict_of
 from weft._where import package_name
 from weft.autograd import Tensor
 from weft.capture._changes import ordering, takes_grown, uncaptured
@@ -34,6 +35,7 @@ from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
 from weft.capture._own_operators import called_operator, overridden
 from weft.capture._parts import call_module
+from weft.capture._post_init import construct, finishes_itself
 from weft.capture._pure import attempt_pure
 from weft.capture._refusals import WRAP
 from weft.capture._region import Region
@@ -373,6 +375,8 @@ class Running(SizeNodes):
             made = cls(*args, **kwargs)
             self.made(made)
             return made
+        if finishes_itself(cls) and type(cls).__call__ is type.__call__:
+            return construct(self, cls, args, kwargs)
         plain = isinstance(init, types.FunctionType) and not _is_library(init) and cls.__new__ is object.__new__
         plain = plain and init.__code__.co_filename != "<string>"  # as that of a dataclass, made by exec
         if not plain or type(cls).__call__ is not type.__call__:
@@ -422,14 +426,14 @@ class Running(SizeNodes):
 
     def set_attribute(self: Any, target: Any, name: str, value: Any) -> None:
         frozen = getattr(getattr(type(target), "__dataclass_params__", None), "frozen", False)
-        if frozen or (isinstance(target, tuple) and not hasattr(target, "__dict__")):
+        if frozen or (isinstance(target, tuple) and dict_of(target) is None):
             setattr(target, name, value)  # raises, as in the plain call
         self.reads.made(value)
         if by_method(self, target, name, "__setattr__", value) or self.state.assign(target, name, value):
             return
         if type(target) is types.FunctionType and self.region is self.root and is_converted(target):
             self.made(target)  # the program defined it
-        if hasattr(target, "__dict__") or hasattr(type(target), "__slots__"):
+        if dict_of(target) is not None or hasattr(type(target), "__slots__"):
             self.change_place(target, name, f".{name}")
         else:
             self.change_object(target, f".{name} = …")  # it takes values of its own kinds only

@@ -21,6 +21,7 @@ from weft._module import Module
 from weft._objects import (
     MISSING,
     delete_state,
+    dict_of,
     new_container,
     new_object,
     own_value,
@@ -281,7 +282,7 @@ class State:
             found = getattr(cls, name, None)
             if hasattr(found, "__set__") and not isinstance(found, types.MemberDescriptorType):
                 return False
-            if not hasattr(owner, "__dict__") and found is None:
+            if dict_of(owner) is None and found is None:
                 raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}", name=name, obj=owner)
         return self._holds(owner, name, value) or self.set(owner, name, value)
 

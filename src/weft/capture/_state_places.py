@@ -14,7 +14,7 @@ import numpy as np
 
 from weft import pytree
 from weft._module import Module
-from weft._objects import MISSING, delete_state, own_value, set_back, set_for_now, set_state
+from weft._objects import MISSING, delete_state, dict_of, own_value, set_back, set_for_now, set_state
 from weft.autograd import Tensor
 from weft.capture._arguments import Leaf
 from weft.capture._notices import warn
@@ -56,6 +56,12 @@ class Learned(BaseException):  # no error: no handler of the program may catch i
         self.keys = keys
         self.opaque = opaque
         self.whole = whole
+
+    @property
+    def told(self) -> str:
+        """What a person calls one of the places."""
+        owner, name = next(iter(self.keys))
+        return f".{name} of a {owner.__name__}" if isinstance(owner, type) else str(name)
 
 
 class Known:
@@ -130,7 +136,7 @@ def is_object(value: Any) -> bool:
         return False
     if callable(value) and not isinstance(getattr(type(value), "__call__", None), types.FunctionType):  # noqa: B004  # what a call of it runs is wanted
         return False
-    return is_own(type(value)) and (hasattr(value, "__dict__") or hasattr(type(value), "__slots__"))
+    return is_own(type(value)) and (dict_of(value) is not None or hasattr(type(value), "__slots__"))
 
 
 def is_container(value: Any) -> bool:
@@ -145,7 +151,7 @@ def is_array(value: Any) -> bool:
 def attributes(value: Any) -> list[str]:
     """The names of what an object holds itself."""
     slots = [name for cls in type(value).__mro__ for name in _slots(cls)]
-    return [*(name for name in slots if hasattr(value, name)), *getattr(value, "__dict__", ())]
+    return [*(name for name in slots if own_value(value, name) is not MISSING), *(dict_of(value) or ())]
 
 
 def _slots(cls: type) -> tuple[str, ...]:

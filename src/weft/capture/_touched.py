@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from weft._objects import dict_of
 from weft.capture._state_places import CONTAINERS, is_object, is_own
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Touched:
         if name in self.attributes and is_object(owner):
             self._refuse(self.attributes[name], f".{name} of a {type(owner).__name__}")
         if self.names:
-            self.check(getattr(owner, "__dict__", None), name)
+            self.check(dict_of(owner), name)
 
     def _refuse(self, function: str, what: str) -> None:
         self.recorder.refuse(

@@ -11,13 +11,14 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import pytree
 from weft._tracing import current_recorder
-from weft._where import is_users
+from weft._where import is_internal
 from weft.graph import Node
 from weft.ops import Spec
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 Kind = type | np.dtype[Any]
 """The type of a scalar: `int`, `float`, `bool`, `complex` of Python's, or a dtype of NumPy's."""
+
+
+calls_of_programs: set[CodeType] = set()
+"""Functions of weft's that make a program's calls: text that is made there is the program's."""
 
 
 class Traced:
@@ -101,8 +106,10 @@ class Traced:
         return self.recorder.refuse_value(self, "text made of it")
 
     def __repr__(self) -> str:
-        """What messages show. Code of the program's own that is not captured would make text of it."""
-        if is_users(sys._getframe(1)) and current_recorder.get() is self.recorder:
+        """What messages of weft's show; a program that is not captured would make text of it."""
+        frame = sys._getframe(1)
+        made = not is_internal(frame) or frame.f_code in calls_of_programs
+        if made and (self.recorder.untyped or current_recorder.get() is self.recorder):
             self.recorder.refuse_value(self, "text made of it")
         return self._described()
 

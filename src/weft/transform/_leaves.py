@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft import _where, pytree
-from weft._objects import new_object
+from weft._objects import dict_of, new_object
 from weft.autograd import Tensor
 from weft.capture._opaque import Opaque
 from weft.capture._recorder import Recorder
@@ -121,7 +121,7 @@ def no_derivative(leaf: Any, name: str, or_else: str = "name another argument in
 
 def _is_object(leaf: Any) -> bool:
     """Whether a leaf is an object of a class of the program's own, which may hold what varies."""
-    return hasattr(leaf, "__dict__") and not isinstance(leaf, (Array, Scalar, type)) and not callable(leaf)
+    return dict_of(leaf) is not None and not isinstance(leaf, (Array, Scalar, type)) and not callable(leaf)
 
 
 def gives_array(leaf: Any) -> bool:
