@@ -17,7 +17,7 @@ import enum
 import operator
 from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from types import MappingProxyType
+from types import GetSetDescriptorType, MappingProxyType, NoneType
 from typing import Any, NamedTuple
 
 from weft._listing import listing as _listing
@@ -122,10 +122,13 @@ def _flatten(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | Non
 
 
 class Extended(NamedTuple):
-    """The context of a container of a derived class that has attributes besides: their values follow its parts."""
+    """The context of a container of a derived class that has attributes besides: their values follow its parts.
+
+    `names` is None for a dict whose attributes are its items, as `self.__dict__ = self` makes it.
+    """
 
     context: Any
-    names: tuple[str, ...]
+    names: tuple[str, ...] | None
 
 
 def parts_of(value: Any) -> tuple[list[Any], Any] | None:
@@ -156,8 +159,27 @@ def _derived(value: Any, opener: Opener) -> tuple[list[Any], Any] | None:
     if isinstance(value, tuple) and not _is_filled(type(value)):
         return None
     parts, context = opener(value)
-    more = getattr(value, "__dict__", None)
+    more = _hidden(value) if _hides_attributes(type(value)) else getattr(value, "__dict__", None)
+    if more is value:
+        return parts, Extended(context, None)
     return ([*parts, *more.values()], Extended(context, tuple(more))) if more else (parts, context)
+
+
+def _hides_attributes(cls: type) -> bool:
+    """Whether a class says itself what the `__dict__` of its objects is."""
+    found = (vars(part)["__dict__"] for part in cls.__mro__ if "__dict__" in vars(part))
+    return not isinstance(next(found, None), (GetSetDescriptorType, NoneType))
+
+
+def _hidden(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object whose class hides them."""
+    state: Any = object.__getstate__(value)
+    return state[0] if isinstance(state, tuple) else state  # type: ignore[no-any-return]  # with those of its slots
+
+
+def has_items_as_attributes(value: Any) -> bool:
+    """Whether an object is a dict whose attributes are its items: `self.__dict__ = self`."""
+    return isinstance(value, dict) and getattr(value, "__dict__", None) is value
 
 
 def from_parts(kind: Any, context: Any, parts: list[Any]) -> Any:
@@ -178,9 +200,14 @@ def from_parts(kind: Any, context: Any, parts: list[Any]) -> Any:
         raise TypeError(f"from_parts: {kind!r} is no class")
     if type(context) is not Extended:
         return _close(kind, context, parts)
+    if context.names is None:
+        built = _close(kind, context.context, parts)
+        built.__dict__ = built
+        return built
     count = len(parts) - len(context.names)
     built = _close(kind, context.context, parts[:count])
-    built.__dict__.update(_named(context.names, parts[count:]))
+    for name, part in _named(context.names, parts[count:]).items():
+        object.__setattr__(built, name, part)
     return built
 
 
@@ -219,7 +246,7 @@ def readers(tree: Tree) -> list[tuple[Callable[..., Any], Any]]:
     kind, context = tree.kind, tree.context
     more: list[tuple[Callable[..., Any], Any]] = []
     if type(context) is Extended:
-        more = [(getattr, name) for name in context.names]
+        more = [(getattr, name) for name in context.names or ()]
         context = context.context
     count = len(tree.children) - len(more)
     if kind is None or kind in _registered:

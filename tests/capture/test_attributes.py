@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -65,3 +65,29 @@ def test_compiled(program: Callable[..., Any], given: Any) -> None:
 @pytest.mark.parametrize(("program", "given"), [case for case in PROGRAMS if case[0] is not no_recorder])
 def test_scripted(program: Callable[..., Any], given: Any) -> None:
     assert_same(call(weft.script(program), (given,)), call(program, (given,)))
+
+
+class _Imported:
+    """An attribute that is imported when it is asked for, as `six.moves` has them."""
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        raise ModuleNotFoundError("not on this machine")
+
+
+class _Lazy(ModuleType):
+    missing = _Imported()
+    there = staticmethod(range)
+
+
+LAZY = _Lazy("lazy")
+
+
+def test_attributes_of_a_class_that_are_not_asked_for_stay_unread() -> None:
+    def total(x: Any) -> Any:
+        result = 0.0
+        for i in LAZY.there(len(x)):
+            result += x[i]
+        return result
+
+    assert weft.compile(total)(np.arange(4.0)) == 6.0
+    assert weft.script(total)(np.arange(4.0)) == 6.0

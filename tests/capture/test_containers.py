@@ -438,3 +438,62 @@ def test_a_compiled_function_gives_objects_of_the_program() -> None:
     assert one is not other
     assert np.array_equal(one.a, X * 2)
     assert one.b is Y
+
+
+class Items(dict[str, Any]):
+    """A dict whose items are its attributes as well."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.__dict__ = self
+
+
+def _made_with_items(x: Any) -> Any:
+    settings = Items(a=x * 2, n=len(x))
+    settings.b = settings.a + settings["n"]
+    settings["c"] = settings.b.sum()
+    del settings.n
+    return settings.c + settings.a, settings
+
+
+def _changes_items(settings: Any, x: Any) -> Any:
+    settings.b = settings.a * x
+    settings.a = settings["b"] + 1
+    return settings.a.sum()
+
+
+@pytest.mark.parametrize("capturing", [weft.compile, weft.script, lambda f: weft.trace(f, np.ones(2))])
+def test_a_dict_whose_attributes_are_its_items(capturing: Any) -> None:
+    (got, settings), (wanted, kept) = capturing(_made_with_items)(np.ones(2)), _made_with_items(np.ones(2))
+    np.testing.assert_array_equal(got, wanted)
+    assert list(settings) == list(kept) == ["a", "b", "c"]
+    settings.late = 5
+    assert (type(settings), vars(settings) is settings, settings["late"]) == (Items, True, 5)
+
+
+def test_attributes_that_are_items_are_changed_in_arguments() -> None:
+    compiled, given, plain = weft.compile(_changes_items), Items(a=np.ones(2)), Items(a=np.ones(2))
+    for x in (2.0, 3.0):
+        assert compiled(given, x) == _changes_items(plain, x)
+        assert list(given) == list(plain) == ["a", "b"]
+        np.testing.assert_array_equal(given.a, plain.a)
+        np.testing.assert_array_equal(given["b"], plain["b"])
+
+
+class Hidden(tuple[Any, ...]):
+    """A tuple with names, whose `__dict__` is what the class says."""
+
+    def __new__(cls, values: Any, names: Any = ()) -> Hidden:
+        return tuple.__new__(cls, values)
+
+    def __init__(self, values: Any, names: Any = ()) -> None:
+        self.names = list(names)
+
+    __dict__ = property(lambda self: dict(zip(self.names, self, strict=True)))  # type: ignore[assignment]  # as found
+
+
+@pytest.mark.parametrize("capturing", [weft.compile, weft.script, lambda f: weft.trace(f, np.ones(2))])
+def test_attributes_that_a_class_hides_come_back(capturing: Any) -> None:
+    made = capturing(lambda x: Hidden((x * 2, x.sum()), ("twice", "total")))(np.ones(2))
+    assert (type(made), made.names, made[1]) == (Hidden, ["twice", "total"], 2.0)
+    assert made.__dict__["total"] == 2.0

@@ -206,3 +206,29 @@ def test_a_copy_of_an_object_from_outside_is_what_it_is_at_each_call() -> None:
 def test_a_copy_of_a_tensor_is_refused() -> None:
     with pytest.raises(CaptureError, match=r"copy\.copy of a Tensor"):
         weft.compile(lambda x: copy.copy(x) * 2)(weft.tensor([1.0]))
+
+
+def test_a_module_whose_name_begins_as_numpys_is_the_programs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "numpy_models.py").write_text(
+        "class Line:\n"
+        "    def __init__(self, slope):\n"
+        "        self.slope = slope\n"
+        "    def fit(self, x, y):\n"
+        "        self.slope = (x * y).sum() / (x * x).sum()\n"
+        "        return self\n"
+        "    def __enter__(self):\n"
+        "        return self.slope\n"
+        "    def __exit__(self, *error):\n"
+        "        self.slope = None\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    models = importlib.import_module("numpy_models")
+
+    def fitted(x: Any, y: Any) -> Any:
+        with models.Line(x[0]).fit(x, y) as slope:
+            return slope * 2
+
+    x = np.array([1.0, 2.0, 4.0])
+    compiled = weft.compile(fitted)
+    assert compiled(x, 3 * x) == fitted(x, 3 * x) == 6.0
+    assert not compiled.explain().plain

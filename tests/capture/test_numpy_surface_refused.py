@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from surface import check_raises, refusal_of, texts
+
+import weft
+from weft.errors import CaptureError
 
 REFUSED = {
     "np.bmat([[X, X]])": "np.bmat gives a matrix",
     "np.asmatrix(X)": "np.asmatrix gives a matrix",
     "np.matrix(X)": "numpy.matrix of a traced value",
+    "x.view(np.matrix)": "matrix is a class of arrays, derived from np.ndarray",
+    "x.view(type=np.recarray)": "recarray is a class of arrays, derived from np.ndarray",
     "np.ma.masked_array(x, b)": "MaskedArray of a traced value",
     "np.frompyfunc(lambda v: v + 1, 1, 1)(x)": "object elements",
     "[v for v in np.nditer(x)]": "np.nditer of a traced array",
@@ -51,6 +59,7 @@ x.sum(out=y[:1]) ;; np.max(X, axis=0, out=np.zeros(())) ;; np.sum(X, out=x) ;; n
 np.argmax(x, out=np.zeros(())) ;; np.stack([x, y], dtype="f", out=X) ;; x.std(correction=1) ;; x.fill(value=1)
 np.apply_along_axis(lambda v: v.sum(), 1, X[:0]) ;; np.var(x, ddof=1, correction=1)
 np.add(x, y, dtype=int) ;; np.add(f, y, casting="no") ;; np.sqrt(x, out=i) ;; np.isnan(x, dtype=float)
+np.array(i, dtype=float, copy=False) ;; np.array([x[0], 1.0], copy=False) ;; np.asarray(x, dtype="f", copy=False)
 np.less.reduce(x) ;; np.arctan2.reduce(e) ;; np.split(x, 3) ;; x.reshape(3, -1)
 """
 
@@ -63,3 +72,18 @@ def test_refused_by_name(text: str) -> None:
 @pytest.mark.parametrize("text", texts(RAISING))
 def test_raises_as_plain(text: str) -> None:
     check_raises(text)
+
+
+class Angles(np.ndarray):
+    """A class of arrays that looks at what it is given."""
+
+    def __new__(cls, values: Any) -> Any:
+        if type(values) is not np.ndarray:
+            raise TypeError(f"no array: {type(values)}")
+        return values.view(cls)
+
+
+@pytest.mark.parametrize("capturing", [weft.compile, lambda f: lambda x: weft.trace(f, x)(x)])
+def test_classes_of_arrays_are_refused_by_name(capturing: Any) -> None:
+    with pytest.raises(CaptureError, match=r"Angles is a class of arrays, derived from np\.ndarray"):
+        capturing(lambda x: Angles(x).sum())(np.ones(3))

@@ -83,3 +83,38 @@ def test_a_field_that_is_not_set_yet() -> None:
     leaves, tree = pytree.flatten(Open(1))
     assert leaves == [1]
     assert not hasattr(tree.unflatten([5]), "b")
+
+
+class Items(dict[str, Any]):
+    """A dict whose items are its attributes as well."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.__dict__ = self
+
+
+class Hidden(tuple[Any, ...]):
+    """A tuple with names, whose `__dict__` is what the class says."""
+
+    names: list[str]
+
+    def __new__(cls, values: Any, names: Any = ()) -> Hidden:
+        return tuple.__new__(cls, values)
+
+    def __init__(self, values: Any, names: Any = ()) -> None:
+        self.names = list(names)
+
+    __dict__ = property(lambda self: dict(zip(self.names, self, strict=True)))  # type: ignore[assignment]  # as found
+
+
+def test_a_dict_whose_attributes_are_its_items() -> None:
+    built = pytree.map(lambda n: n + 1, Items(a=1, b=2))
+    built.c = 5
+    assert (built, vars(built) is built, built.a) == ({"a": 2, "b": 3, "c": 5}, True, 2)
+
+
+def test_attributes_that_a_class_hides_come_back() -> None:
+    found, tree = pytree.flatten(Hidden((1, 2), "ab"))
+    assert found == [1, 2, "a", "b"]
+    built = tree.unflatten([5, 6, "a", "b"])
+    assert (type(built), tuple(built), built.names, vars(built)) == (Hidden, (5, 6), ["a", "b"], {"a": 5, "b": 6})

@@ -67,7 +67,9 @@ def end_path(recorder: Recorder, exception: Any) -> None:
         args: tuple[Any, ...] = (Opaque(recorder, _exception(recorder, exception)),)
     else:
         args = (exception,) if isinstance(exception, type) else (type(exception), *exception.args)
+    trying, recorder.trying = recorder.trying, ()  # none of them catches it
     recorder.region.failed = recorder.create(fail, args, {}, None)
+    recorder.trying = trying
 
 
 def _made_of_arguments(exception: BaseException) -> bool:
@@ -94,7 +96,7 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
     if (
         not issubclass(kind, Exception)
         or issubclass(kind, (TraceError, RecursionError, UnknownShape))
-        or recorder.trying
+        or recorder.catches(kind)
     ):
         return False
     # A variable without a value is the program's own affair, though a hook says so.

@@ -180,6 +180,10 @@ def _running(recorder: Recorder) -> Iterator[None]:
     recorder.reads.special.active = True
     try:
         yield
+    except Exception as error:
+        if recorder.refused is None or isinstance(error, TraceError):
+            raise
+        raise recorder.refused from None  # which the program has caught, and made this of
     finally:
         current_recorder.reset(token)
         recorder.reads.special.end()

@@ -281,7 +281,8 @@ def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool
     """Raise what a call has raised: of a traced value it may have done so as that is not what it stands for."""
     if not traced:
         recorder.programs_error = error
-    here = recorder.region is recorder.root and not recorder.untyped and not recorder.trying
+    here = recorder.region is recorder.root and not recorder.untyped
+    here = here and not recorder.catches(type(error))
     if here or not traced or isinstance(error, TraceError) or not isinstance(error, Exception):
         raise error
     recorder.refuse(f"{_name(function)}() of traced values raises {type(error).__name__}: {error}", help=WRAP)

@@ -22,7 +22,7 @@ from weft.capture._cells import Restart
 from weft.capture._convert import is_converted_code
 from weft.capture._notices import CatchingWarnings, catch_warnings, end_catching
 from weft.capture._opaque import Opaque
-from weft.capture._raising import QUIET
+from weft.capture._raising import ANYTHING, QUIET, caught_classes
 from weft.capture._region import NotArithmetic
 from weft.capture._state_places import Learned, is_own
 from weft.capture._touched import codes
@@ -113,12 +113,12 @@ class _Captured:
 
     def __enter__(self) -> Any:
         entered = self.recorder.run(type(self.manager).__enter__, (self.manager,), {})
-        self.recorder.trying += self.swallows
+        self.recorder.trying += (ANYTHING,) * self.swallows
         self.final = Final(self.recorder)
         return entered
 
     def __exit__(self, *exception: Any) -> Any:
-        self.recorder.trying -= self.swallows
+        self.recorder.trying = self.recorder.trying[: -1 if self.swallows else None]
         if exception[0] is not None and issubclass(exception[0], (*OWN, TraceError)):
             return None
         if self.swallows:
@@ -138,10 +138,10 @@ class _Suppressing:
         self.manager = manager
 
     def __enter__(self) -> Any:
-        self.recorder.trying += 1
+        self.recorder.trying += (self.manager._exceptions,)
 
     def __exit__(self, kind: Any, *rest: Any) -> Any:
-        self.recorder.trying -= 1
+        self.recorder.trying = self.recorder.trying[:-1]
         _check_raised(self.recorder, rest[0])
         return kind is not None and issubclass(kind, Exception) and self.manager.__exit__(kind, *rest)
 
@@ -289,18 +289,19 @@ def _refuse(hooks: Hooks, what: str) -> Any:
 
 
 class Trying:
-    """The part of a `try` of which an exception may be caught: nothing may raise there when the graph runs."""
+    """The part of a `try` of which an exception may be caught: nothing may raise that there when the graph runs."""
 
-    def __init__(self, recorder: Recorder, swallows: bool, named: bool) -> None:
+    def __init__(self, recorder: Recorder, swallows: bool, named: bool, caught: Any) -> None:
         self.recorder = recorder
+        self.caught = caught_classes(swallows, caught)
         self.named = named  # whether a handler gives the exception a name, and so may read it
         self.swallows = swallows  # whether the statement lets nothing pass, ways of the capture's own included
 
     def __enter__(self) -> None:
-        self.recorder.trying += 1
+        self.recorder.trying += (self.caught,)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.recorder.trying -= 1
+        self.recorder.trying = self.recorder.trying[:-1]
         _check_raised(self.recorder, error)
         if self.named and isinstance(error, WeftError) and not isinstance(error, TraceError):
             raise _as_plain(self.recorder, error) from None

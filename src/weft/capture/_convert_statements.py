@@ -7,10 +7,11 @@ where the target is more than a plain name.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from typing import Any
 
-from weft.capture._convert_build import STORE, attribute, constant, hook, load, put, statement, store
+from weft.capture._convert_build import LOAD, STORE, attribute, constant, hook, load, put, statement, store
 from weft.capture._convert_expressions import Expressions
 from weft.capture._convert_jumps import VALUE, Jump, SetFlags, jumps
 
@@ -296,7 +297,11 @@ class Statements(Expressions):
         """A part of a `try` of which exceptions may be caught."""
         place = constant(body[0], None)
         named = any(handler.name is not None for handler in node.handlers)
-        more = [constant(node, swallows), constant(node, named)] if swallows or named else []
+        more: list[ast.expr] = [constant(node, swallows), constant(node, named)] if swallows or named else []
+        kinds = [handler.type for handler in node.handlers]
+        if not swallows and all(map(_names_classes, kinds)):
+            caught = put(ast.Tuple([copy.deepcopy(kind) for kind in kinds], LOAD), place)
+            more = [constant(node, swallows), constant(node, named), self.thunk(caught)]
         item = ast.withitem(hook(place, "try_", self.site("try", node), *more), None)
         return [put(ast.With([item], body), place)]
 
@@ -305,3 +310,12 @@ class Statements(Expressions):
         handler.name = self.temporary()
         done = put(ast.Try(handler.body, [], [], [self.undefined(handler, name)]), handler)
         return [store(handler, name, load(handler, handler.name)), done]
+
+
+def _names_classes(kind: Any) -> bool:
+    """Whether the classes that a handler catches are only named: they may then be asked for before they are needed."""
+    if isinstance(kind, ast.Tuple):
+        return all(map(_names_classes, kind.elts))
+    while isinstance(kind, ast.Attribute):
+        kind = kind.value
+    return isinstance(kind, ast.Name)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft import pytree
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._calls import call, updated
@@ -276,21 +277,22 @@ class Hooks(PlainHooks):
 
     def raise_(self, site: int, exception: Any, cause: Any) -> Any:
         recorder = self.recorder
-        traced = recorder.untyped and not recorder.trying and is_traced(getattr(exception, "args", ()))
+        caught = recorder.catches(exception if isinstance(exception, type) else type(exception))
+        traced = recorder.untyped and not caught and is_traced(getattr(exception, "args", ()))
         if recorder.region is recorder.root and not traced:
             return exception
         if cause is not None:
             exception = exception() if isinstance(exception, type) else exception
             exception.__cause__ = cause() if isinstance(cause, type) else cause
-        if recorder.trying:
-            recorder.refuse("a `raise` under a traced condition, inside a `try` with handlers")
+        if caught:
+            recorder.refuse("a `raise` under a traced condition, inside a `try` that may catch it")
         end_path(recorder, exception)
         return PathEnded()
 
-    def try_(self, site: int, swallows: bool = False, named: bool = False) -> Any:
+    def try_(self, site: int, swallows: bool = False, named: bool = False, caught: Any = None) -> Any:
         from weft.capture._contexts import Trying
 
-        return Trying(self.recorder, swallows, named)
+        return Trying(self.recorder, swallows, named, caught)
 
     def final(self) -> Any:
         from weft.capture._contexts import Final
@@ -404,6 +406,9 @@ class Hooks(PlainHooks):
         if isinstance(target, Tensor) and name in ("grad", "data"):
             setattr(self.recorder.constant(target), name, value)
             return
+        if _is_item(target, name):
+            self.setitem(target, name, value)
+            return
         self.recorder.set_attribute(target, name, value)
 
     def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
@@ -414,6 +419,9 @@ class Hooks(PlainHooks):
         self.setattr(target, name, updated(self.recorder, op, current, by()))
 
     def delattr(self, target: Any, name: str) -> None:
+        if _is_item(target, name) and name in target:
+            self.delitem(target, name)
+            return
         if by_method(self.recorder, target, name, "__delattr__") or self.recorder.state.delete(target, name):
             return
         self.recorder.change_object(target, f"del .{name}")
@@ -477,6 +485,8 @@ class Hooks(PlainHooks):
     def setitem(self, target: Any, key: Any, value: Any) -> None:
         if isinstance(target, (np.ndarray, Tensor)):
             target = self.recorder.constant(target)
+        if isinstance(target, Scalar) and target.kind is not None:
+            operator.setitem(python_class(target)(), 0, value)  # raises, whatever the index is
         if isinstance(target, Traced):
             target[key] = value  # type: ignore[index]  # an Array; anything else raises as it should
             return
@@ -584,6 +594,11 @@ class Hooks(PlainHooks):
     def decorator(self, decorate: Any) -> Any:
         own = isinstance(decorate, (FunctionType, MethodType, type)) and is_own(decorate)
         return partial(self.call, decorate) if own else decorate
+
+
+def _is_item(target: Any, name: str) -> bool:
+    """Whether an attribute is an item: of a dict that has `self.__dict__ = self`."""
+    return pytree.has_items_as_attributes(target) and not hasattr(type(target), name)
 
 
 def _is_own(left: Any, right: Any) -> bool:

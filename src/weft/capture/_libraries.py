@@ -109,7 +109,7 @@ class Libraries:
         except (Exception, OverBudget) as error:
             if recorder.allowance.left < 0 and allowed <= _MOST:
                 raise  # the program itself is too large
-            if recorder.trying and isinstance(error, Exception) and not isinstance(error, TraceError):
+            if recorder.catches(type(error)) and isinstance(error, Exception) and not isinstance(error, TraceError):
                 raise  # the program may catch it
             raise StaysWhole(function) from None
         finally:

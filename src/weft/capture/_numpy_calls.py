@@ -173,7 +173,7 @@ class NumpyCalls:
                     raise
                 except ShapeError as error:  # NumPy may take more shapes than the op, and says so if all are known
                     if has_open_sizes(given) or has_open_sizes(list(options.values())):
-                        if recorder.trying:
+                        if recorder.may_catch((ValueError,)):
                             recorder.refuse_trying(name_of(function))
                         raise
                     failed = failed or error

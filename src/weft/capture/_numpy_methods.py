@@ -10,6 +10,7 @@ from weft.capture._layouts import is_contiguous, lies_in_order
 from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._numpy_special import _as_array, copied, count_of, in_order
+from weft.capture._refusals import refuse_class_of_arrays
 from weft.capture._values import Array, Scalar
 from weft.capture._views import Step
 from weft.graph import Node
@@ -125,6 +126,10 @@ def _transpose_function(recorder: Recorder, a: Any, axes: Any = None) -> Any:
 
 @method("view")
 def _view(recorder: Recorder, a: Any, dtype: Any = None, type: Any = None) -> Any:
+    if isinstance(dtype, builtin_type) and issubclass(dtype, np.ndarray):
+        dtype, type = None, dtype
+    if type is not None and type is not np.ndarray:
+        refuse_class_of_arrays(recorder, type)
     if dtype is None or (not isinstance(dtype, builtin_type) and np.dtype(dtype) == a.spec.dtype):
         return recorder.view(a, _whole(), a.spec)
     if np.dtype(dtype) == a.spec.dtype:

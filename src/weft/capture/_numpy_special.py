@@ -42,11 +42,27 @@ def _array(
     like: Any = None,
 ) -> Any:
     copies = getattr(copy, "name", None) != "IF_NEEDED" and bool(copy)
+    object = _without_copy(recorder, np.array, object, dtype, order, copy)
     made = _as_array(recorder, taken_out(object), dtype, copy=copies, order=order)
     if isinstance(made, Opaque):
         return recorder.opaque(np.array, (made,), {"copy": False, "ndmin": ndmin}) if ndmin else made
     missing = ndmin - len(made.spec.shape)
     return made if missing <= 0 else call_named(recorder, "reshape", made, (*(1,) * missing, *made.shape))
+
+
+def _without_copy(recorder: Recorder, function: Any, value: Any, dtype: Any, order: Any, copy: Any) -> Any:
+    """The value; where `copy=False` asks for no copy and one is needed, NumPy's error."""
+    if copy is None or copy or getattr(copy, "name", None) == "IF_NEEDED":
+        return value
+    value = taken_out(value)
+    if isinstance(value, Opaque) or (order or "K") != "K":
+        return recorder.refuse(
+            f"np.{function.__name__}(…, copy=False) of what may need a copy", help="use np.asarray(x)"
+        )
+    kept = isinstance(value, (Array, np.ndarray))
+    if not kept or not (dtype is None or np.dtype(dtype) == value.dtype):
+        function([], copy=False)  # raises
+    return value
 
 
 def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool, order: Any = None) -> Any:
@@ -122,6 +138,7 @@ def in_order(recorder: Recorder, array: Any, order: str) -> Any:
 
 @special(np.asarray, np.asanyarray)
 def _asarray(recorder: Recorder, a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, **_: Any) -> Any:
+    a = _without_copy(recorder, np.asarray, a, dtype, order, copy)
     return _as_array(recorder, taken_out(a), dtype, copy=bool(copy), order=order)
 
 

@@ -457,8 +457,11 @@ class PlainHooks(_Names):
         """Exceptions that no handler of the program is to see."""
         return ()
 
-    def try_(self, site: int, swallows: bool = False, named: bool = False) -> Any:
-        """A context manager around what a `try` catches the exceptions of; all of them where `swallows`."""
+    def try_(self, site: int, swallows: bool = False, named: bool = False, caught: Any = None) -> Any:
+        """A context manager around what a `try` catches the exceptions of; all of them where `swallows`.
+
+        `caught` gives the classes that the handlers name.
+        """
         return _UNTOUCHED
 
     def final(self) -> Any:

@@ -19,11 +19,16 @@ from weft.graph import Graph, Node
 from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op, Spec
 
-# Ops that refuse some values of the arrays they are given: singular matrices, indices out of range.
-_OPS = frozenset(
+# Ops that refuse some matrices: singular ones, say.
+_OF_MATRICES = frozenset(
     {
         *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_power", "multi_dot", "pinv"),
         *("polyfit", "solve", "svd", "svdvals", "tensorinv", "tensorsolve", "cond", "matrix_rank"),
+    }
+)
+# Ops that refuse some values of the arrays they are given: indices out of range, say.
+_OPS = _OF_MATRICES | frozenset(
+    {
         *("bincount", "choose", "digitize", "embedding", "gather", "histogram", "histogram2d", "histogramdd"),
         *("index_add", "index_copy", "index_fill", "index_select", "nanargmax", "nanargmin", "put_along_axis"),
         *("ravel_multi_index", "scatter", "scatter_add", "take", "take_along_axis", "unravel_index"),
@@ -44,7 +49,7 @@ _INDEXING = frozenset({"getitem", "index_update"})
 _TOTAL = frozenset(
     {
         *(math.atan, math.atan2, math.asinh, math.copysign, math.degrees, math.erf, math.erfc, math.fabs, math.hypot),
-        *(math.isclose, math.isfinite, math.isinf, math.isnan, math.radians, math.tanh, math.gcd, math.lcm, math.dist),
+        *(math.isclose, math.isfinite, math.isinf, math.isnan, math.radians, math.tanh, math.dist),
     }
 )
 
@@ -62,6 +67,40 @@ def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
         return target.name in _OPS or (target.name in _INDEXING and (len(args) < 2 or _may_miss(args[0], args[1])))
     rule = RULES.get(id(target))
     return rule is not None and rule(args, type_)
+
+
+Classes = tuple[type[BaseException], ...]
+Caught = tuple[Classes, ...]
+"""The classes of exceptions that each of several statements, one inside the other, may catch."""
+ANYTHING: Classes = (BaseException,)
+OF_VALUES: Classes = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What calls of functions raise that are known, and given arrays and numbers."""
+
+
+def raised_by(target: Any, type_: Any) -> Classes:
+    """The classes of the exceptions that a call may raise, if it raises any."""
+    if target is check:
+        return (AssertionError,)
+    if type_ is None:
+        return ANYTHING
+    name = target.name if isinstance(target, Op) else None
+    kind: Any = ValueError if name in _OF_MATRICES else LookupError if name == "getitem" else None
+    if id(target) in RULES and RULES[id(target)] is _division:
+        kind = ArithmeticError
+    return OF_VALUES if kind is None else (kind, ArithmeticError)  # as `np.errstate(all="raise")` makes of any
+
+
+def caught_classes(swallows: bool, caught: Callable[[], Any] | None) -> Classes:
+    """The classes that the handlers of a `try` catch; anything where only running tells."""
+    try:
+        found = ANYTHING if swallows or caught is None else _flat(caught())
+    except Exception:
+        return ANYTHING
+    return found if all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in found) else ANYTHING
+
+
+def _flat(kinds: Any) -> tuple[Any, ...]:
+    return tuple(one for kind in kinds for one in (_flat(kind) if isinstance(kind, tuple) else (kind,)))
 
 
 def may_raise_unseen(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
@@ -98,8 +137,12 @@ def _shift(args: tuple[Any, ...], type_: Any) -> bool:
 
 
 def _to_integer(args: tuple[Any, ...], type_: Any) -> bool:
-    kind = _type(args[0])
-    return kind not in (int, bool) and not (isinstance(kind, Spec) and kind.dtype.kind in "biu")
+    return not _is_whole(args[0])
+
+
+def _is_whole(value: Any) -> bool:
+    kind = _type(value)
+    return kind in (int, bool) or (isinstance(kind, Spec) and kind.dtype.kind in "biu")
 
 
 # By id: not every target can be hashed.
@@ -111,7 +154,21 @@ RULES: dict[int, Callable[[tuple[Any, ...], Any], bool]] = {
     **dict.fromkeys(map(id, (int, round, math.floor, math.ceil, math.trunc)), _to_integer),
     id(operator.getitem): lambda args, type_: _may_miss(args[0], args[1]),
     **dict.fromkeys(map(id, (float, complex)), lambda args, type_: _type(args[0]) in (str, None)),
+    **dict.fromkeys(map(id, (math.gcd, math.lcm)), lambda args, type_: not all(map(_is_whole, args))),
+    id(bool): lambda args, type_: any(map(_holds_many, args)),
+    id(format): lambda args, type_: bool(args[1:]) and _may_have_sizes(args[0]),
 }
+
+
+def _holds_many(value: Any) -> bool:
+    """Whether a value may be an array of another number of elements than one."""
+    kind = _type(value)
+    return kind is None or (isinstance(kind, Spec) and any(not isinstance(dim, int) or dim != 1 for dim in kind.shape))
+
+
+def _may_have_sizes(value: Any) -> bool:
+    kind = _type(value)
+    return kind is None or (isinstance(kind, Spec) and bool(kind.shape))
 
 
 def may_not_fit(op: Op, given: Any, type_: Any) -> bool:

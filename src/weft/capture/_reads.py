@@ -203,9 +203,10 @@ class OuterReads:
             return
         self.classes.add(cls)
         for name in {name: None for part in cls.__mro__ if is_own(part) for name in vars(part)}:
+            if not (name.startswith("__") and name.endswith("__")) or name in _MAKING:
+                continue
             method = getattr(cls, name, None)
-            special = name.startswith("__") and name.endswith("__") and name not in _MAKING
-            if special and isinstance(method, types.FunctionType) and is_own(method):
+            if isinstance(method, types.FunctionType) and is_own(method):
                 self._note(cls, name, method)
         self.special.meet(cls)
 

@@ -31,7 +31,7 @@ from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
-from weft.capture._raising import is_quiet, may_not_fit, may_raise, may_raise_unseen
+from weft.capture._raising import OF_VALUES, Caught, is_quiet, may_not_fit, may_raise, may_raise_unseen, raised_by
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
@@ -130,7 +130,7 @@ class Recorder(Running, Memory, Refusals):
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
         self.python_effects = 0  # how often objects of Python's were changed
         self.changed: list[int] = []  # ids of those that were, in order
-        self.trying = 0  # how many statements the program is inside of that may catch an exception
+        self.trying: Caught = ()  # the statements the program is inside of that may catch an exception
         self.raising = 0  # how many calls were recorded that may raise when the graph runs
         self.refused = None  # the first refusal, in case the program catches it
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
@@ -155,7 +155,7 @@ class Recorder(Running, Memory, Refusals):
         self.allowance.spend()
         graph = self.region.graph
         node_args = tuple([self.arg(a) for a in args])
-        if self.trying and may_raise_unseen(target, node_args, type_):
+        if self.trying and may_raise_unseen(target, node_args, type_) and self.may_catch(raised_by(target, type_)):
             self.refuse_trying(_called(target))
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
         raising = self.keeps_raising and may_raise(target, node_args, type_)
@@ -345,7 +345,7 @@ class Recorder(Running, Memory, Refusals):
         ):
             node.meta["raises"] = True
             self.raising += 1
-            if self.trying:
+            if self.may_catch(OF_VALUES):
                 self.refuse_trying(_called(op))
         if self.no_grad and (tensor or self.deriving):
             from weft.capture._tensor_values import without_gradient

@@ -10,6 +10,7 @@ import numpy as np
 from weft import _where
 from weft.capture._convert import is_converted
 from weft.capture._opaque import Member, Opaque
+from weft.capture._raising import Classes
 from weft.capture._special import unrouted
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.errors import CaptureError, DtypeError, IndexingError, ShapeError, WeftError
@@ -18,6 +19,14 @@ from weft.ops._dim import Dim, hint_of
 
 WRAP = "call it in a function of yours that is marked with weft.wrap, which then runs as Python"
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+
+
+def refuse_class_of_arrays(recorder: Any, cls: type) -> None:
+    """Refuse to make an object of a class that is derived from NumPy's arrays."""
+    recorder.refuse(
+        f"{cls.__name__} is a class of arrays, derived from np.ndarray: a graph holds plain arrays",
+        help="compute with plain arrays, or make and use it in a function of your own, marked with weft.wrap",
+    )
 
 
 class Refusals:
@@ -59,6 +68,15 @@ class Refusals:
             where += f"\n    {', '.join(dict.fromkeys(told))}"
         return type(error)(error.message, where=where, help=error.help)
 
+    def catches(self: Any, kind: Any) -> bool:
+        """Whether the program may catch an exception of a class where it is now."""
+        return bool(self.may_catch((kind if issubclass(kind, BaseException) else BaseException,)))
+
+    def may_catch(self: Any, raised: Classes) -> bool:
+        """Whether the program may catch an exception of one of these classes, or of one derived from them."""
+        pairs = ((one, other) for caught in self.trying for one in caught for other in raised)
+        return any(issubclass(one, other) or issubclass(other, one) for one, other in pairs)
+
     def refuse_trying(self: Any, what: str) -> Any:
         """Refuse what may raise when the graph runs, where the program would catch that."""
         return self.refuse(
@@ -85,6 +103,8 @@ class Refusals:
 
     def truth(self: Any, value: Any) -> Any:
         """A traced value as a truth value."""
+        if isinstance(value, Opaque) and self.may_catch((ValueError,)):
+            self.refuse_trying("the truth of a value of unknown type")
         known = isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_)
         # A branch takes the truth of whatever it is given.
         return value if known or isinstance(value, Opaque) else self.python.call(bool, (value,), {})

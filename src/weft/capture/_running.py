@@ -37,7 +37,7 @@ from weft.capture._own_operators import called_operator, overridden
 from weft.capture._parts import call_module
 from weft.capture._post_init import construct, finishes_itself
 from weft.capture._pure import attempt_pure
-from weft.capture._refusals import WRAP
+from weft.capture._refusals import WRAP, refuse_class_of_arrays
 from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._special import unrouted
@@ -328,6 +328,8 @@ class Running(SizeNodes):
     def run_other(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A builtin, a class, or an object with `__call__`."""
         if isinstance(function, type):
+            if issubclass(function, np.ndarray) and traced_in(args, kwargs):
+                refuse_class_of_arrays(self, function)
             found = self.libraries.compiled(function, args, kwargs)
             return self._construct(function, args, kwargs) if found is None else found[0]
         call = getattr(type(function), "__call__", None)  # noqa: B004  # the function itself is wanted, not whether there is one

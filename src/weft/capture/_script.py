@@ -172,8 +172,8 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
     except PathEnded:
         graph.output(recorder.root.failed)
         return
-    except TypeError as error:
-        # Python may have put a text of its own in place of a refusal.
+    except Exception as error:
+        # Python, or a handler of the program, may have put a text of its own in place of a refusal.
         if recorder.refused is None or isinstance(error, CaptureError):
             raise
         raise recorder.refused from error

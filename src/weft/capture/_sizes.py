@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._raising import Caught
 from weft.capture._region import Region
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
@@ -36,6 +37,7 @@ class SizeNodes:
     sizes: Sizes
     region: Region
     root: Region
+    trying: Caught
     value_guards: dict[Node, tuple[Any, Any]]
     computed: dict[Node, tuple[Any, ...]]  # number of Python's → what it was computed from, also where it is dead now
 
@@ -71,7 +73,7 @@ class SizeNodes:
         dim = function(*dims)
         if not isinstance(dim, Dim):
             return dim
-        trying, self.trying = self.trying, 0  # which matters to what may raise
+        trying, self.trying = self.trying, ()  # which matters to what may raise
         node = self.create(function, args, {}, int)
         self.trying = trying
         if dim.weight > REASONED:

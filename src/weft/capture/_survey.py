@@ -123,7 +123,7 @@ class Surveyor(Recorder):
 
     def note(self, error: WeftError, at: _where.Location | None = None, once: Any = None) -> None:
         """Take down a problem, once for each place and reason; `once` is a key for those that have many places."""
-        self.trying = 0  # what else happens in that `try` is the same problem
+        self.trying = ()  # what else happens in that `try` is the same problem
         place = at or place_of(error, self.package) or self.here()
         problem = problem_at(place, error.message, error.help)
         key = once or (problem.file, problem.line, problem.column, problem.reason)

@@ -14,6 +14,7 @@ from weft.capture._hooks import Hooks
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._plain import PlainIf
+from weft.capture._raising import caught_classes
 from weft.capture._survey import Surveyor
 from weft.capture._values import MaybeUnbound, PartlyDefined, Undefined
 from weft.errors import TraceError
@@ -113,8 +114,8 @@ class SurveyHooks(Hooks):
         self.recorder.region.failed = made.node
         return PathEnded()
 
-    def try_(self, site: int, swallows: bool = False, named: bool = False) -> Any:
-        return _SurveyTry(self.recorder)
+    def try_(self, site: int, swallows: bool = False, named: bool = False, caught: Any = None) -> Any:
+        return _SurveyTry(self.recorder, swallows, caught)
 
     def context(self, manager: Any) -> Any:
         made = self._passed(super().context, manager)
@@ -180,13 +181,14 @@ class SurveyHooks(Hooks):
 class _SurveyTry:
     """The body of a `try` with handlers: the first problem in it stands for all of its kind."""
 
-    def __init__(self, recorder: Surveyor) -> None:
+    def __init__(self, recorder: Surveyor, swallows: bool, caught: Any) -> None:
         self.recorder = recorder
         self.around = recorder.trying
+        self.caught = caught_classes(swallows, caught)
 
     def __enter__(self) -> None:
         self.around = self.recorder.trying
-        self.recorder.trying += 1
+        self.recorder.trying = (*self.around, self.caught)
 
     def __exit__(self, *exception: object) -> None:
         self.recorder.trying = self.around

@@ -49,8 +49,9 @@ def _check_fits(recorder: Recorder, put: Callable[..., str], values: Sequence[An
     if recorder.trying:
         try:
             put(*Samples().of(list(values)))
-        except (TypeError, ValueError):
-            recorder.refuse_trying("a text of these values")
+        except (TypeError, ValueError) as error:
+            if recorder.catches(type(error)):
+                recorder.refuse_trying("a text of these values")
 
 
 def percent(text: str, values: Any) -> str:
