@@ -186,17 +186,17 @@ def distinct_by_array(x):
 @refused(
     "Containers of Python's",
     "a list of different things, indexed by a computed number",
-    "a list of a number of type int and a number of type float, indexed by a traced value",
-    at="[1, 0.5][int(x[0]) % 2]",
+    "a list of a number of type float and an array float64[x_0], indexed by a traced value",
+    at="[0.5, x][int(x[0]) % 2]",
     help="make it an array, or compare with each place: if k == 0: ... elif k == 1: ...",
 )
 def item_of_mixed_list(x):
-    return x * [1, 0.5][int(x[0]) % 2]
+    return x * [0.5, x][int(x[0]) % 2]
 
 
 @instead
 def item_of_list(x):
-    return x * [1.0, 0.5][int(x[0]) % 2]
+    return x * [np.full(len(x), 0.5), x][int(x[0]) % 2]
 
 
 @refused(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alike import SAME, fates
 
 import weft
 from weft.errors import CaptureError
@@ -75,12 +76,10 @@ def row_written(x):
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (lambda x: [1, 2.5][int(x[0])], "a list of a number of type int and a number of type float, indexed by"),
         (
             lambda x: [1, (2, np.ones(2))][int(x[0])],
             "a list of a number of type int and a tuple of 2, indexed by a traced value",
         ),
-        (lambda x: [x[0], 1.0][int(x[0])], "a list of a number of type float64 and a number of type float"),
         (lambda x: [np.sin, np.cos][int(x[0])](x), "a list of a ufunc, indexed by a traced value"),
         (lambda x: [2**70, 1][int(x[0])], "a list of a number of type int, indexed by a traced value"),
         (written_after, "x was written after"),
@@ -94,3 +93,30 @@ def test_what_is_refused(program: Callable[[Any], Any], message: str) -> None:
         weft.compile(program)(copy.copy(x))
     assert message in caught.value.message
     assert caught.value.help
+
+
+def fewest_coins(coins, amount):
+    fewest = [float("inf")] * (amount + 1)
+    fewest[0] = 0
+    for i in range(1, amount + 1):
+        for coin in coins:
+            if coin <= i:
+                fewest[i] = min(fewest[i], fewest[i - coin] + 1)
+    return fewest[amount] if fewest[amount] != float("inf") else -1
+
+
+@pytest.mark.parametrize(
+    ("program", "calls"),
+    [
+        (lambda x: [1, 2.5][int(x[0])], [(np.array([0.0]),), (np.array([1.0]),), (np.array([5.0]),)]),
+        (lambda x: [x[0], 1.0, "none", True][int(x[0])] * 2, [(np.array([float(k)]),) for k in (0, 1, 2, 3, -1)]),
+        (fewest_coins, [(np.array([1, 2, 5]), 11), (np.array([2]), 3), (np.array([5, 2]), 4)]),
+    ],
+)
+def test_numbers_and_texts_of_several_types(program: Callable[..., Any], calls: list[Any]) -> None:
+    assert fates(program, *calls)[0] == SAME
+
+
+def test_numbers_of_several_types_have_no_derivative() -> None:
+    with pytest.raises(CaptureError, match="a number of type int and a number of type float, indexed by"):
+        weft.grad(lambda x: x[0] * [1, 2.5][int(x[0])])(np.array([1.0]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import bisect
 import copy
 import functools
+import heapq
 import json
 import math
 import zlib
@@ -777,3 +779,33 @@ def test_infinities_and_nan_in_conditions(tmp_path: Path) -> None:
         same(loaded(np.ones(2), k), compiled(np.ones(2), k))
     with pytest.raises(NotCovered):
         loaded(np.ones(2), 0.0)
+
+
+def queued(x):
+    heap = []
+    for value in x:
+        heapq.heappush(heap, value)
+    return heapq.heappop(heap), bisect.bisect([1.0, 2.0], x[0]), type(x[0]) is float
+
+
+def told(x):
+    return f"{x:.2f}".zfill(8).replace("0", "o").upper()
+
+
+@pytest.mark.parametrize(("function", "values"), [(queued, ([3.0, 1.5], [0.5, 2.5])), (told, (1.25, 30.0))])
+def test_queues_types_and_texts_of_the_standard_library(function: Any, values: Any, tmp_path: Path) -> None:
+    compiled = weft.compile(function)
+    compiled(values[0])
+    loaded = back(compiled, tmp_path)
+    for value in values:
+        assert loaded(value) == function(value)
+
+
+def items_for_each(x):
+    return [(value, total) for value, total in zip(x, np.cumsum(x))]  # noqa: B905
+
+
+def test_lists_of_tuples(tmp_path: Path) -> None:
+    compiled = weft.compile(items_for_each)
+    compiled(np.arange(3.0))
+    assert back(compiled, tmp_path)(np.arange(4.0)) == items_for_each(np.arange(4.0))

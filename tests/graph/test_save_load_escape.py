@@ -57,7 +57,7 @@ def plain(**attributes: Any) -> dict[str, Any]:
     return {"class": "weft.Module", "training": True, "attributes": attributes}
 
 
-@pytest.mark.parametrize("name", ["getattr", "sorted", "min", "max", "numpy.ndarray"])
+@pytest.mark.parametrize("name", ["getattr", "sorted", "min", "max", "type", "bisect.insort_left", "numpy.ndarray"])
 def test_functions_whose_calls_are_checked_are_not_handed_on(name: str, load: Load) -> None:
     """A module's `sum` that is getattr, or a named tuple's `Q`, would be called with anything."""
     function = {"function": name}

@@ -197,7 +197,7 @@ def test_attributes_a_file_may_not_read(attribute: Any, files: Files, nothing_ru
 
 def test_functions_that_call_what_they_are_given(files: Files, nothing_runs: None) -> None:
     structure, arrays = files.structure(simple())
-    for function in ("sorted", "min", "max"):
+    for function in ("sorted", "min", "max", "bisect.bisect_left", "bisect.insort_right"):
         changed = replaced(
             structure, ["graphs", 0, "nodes", 2], ["call_function", "s", function, [[0]], {"key": [1]}, {}]
         )
@@ -208,6 +208,10 @@ def test_functions_that_call_what_they_are_given(files: Files, nothing_runs: Non
         structure, ["graphs", 0, "nodes", 2], ["call_function", "s", "getattr", [[0]], {"name": "x"}, {}]
     )
     files.refused(changed, arrays, "getattr")
+    changed = replaced(
+        structure, ["graphs", 0, "nodes", 2], ["call_function", "s", "type", ["A", {"tuple": []}, [0]], {}, {}]
+    )
+    files.refused(changed, arrays, "would make a class")
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda v: f"{v!a}"[:50])

@@ -48,6 +48,13 @@ def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     kinds = {_kind(value) for value in values}
     if len(kinds) > 1 and all(isinstance(value, (Array, np.ndarray)) for value in values):
         return _unlike(recorder, name, values, key)
+    if (
+        len(kinds) > 1
+        and recorder.joins
+        and not (recorder.deriving or recorder.tensors)
+        and all(map(_is_number, values))
+    ):
+        return recorder.opaque(operator.getitem, (list(values), key), {})  # of which type, only running tells
     if len(kinds) > 1 or None in kinds:
         _refuse(recorder, name, values)
     (kind,) = kinds
@@ -90,6 +97,11 @@ def _kind(value: Any) -> Any:
     if isinstance(value, np.generic):
         return "scalar", value.dtype
     return type(value) if type(value) in (int, float, bool, complex, str) else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number or a text: nobody changes it."""
+    return not isinstance(value, (Array, np.ndarray)) and _kind(value) is not None
 
 
 def _share(recorder: Any, values: tuple[Any, ...], made: Array) -> None:

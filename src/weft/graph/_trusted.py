@@ -10,9 +10,11 @@ Running a loaded graph must not do more than compute, so the few functions that 
 
 from __future__ import annotations
 
+import bisect
 import builtins
 import copy
 import functools
+import heapq
 import importlib
 import math
 import operator
@@ -40,7 +42,7 @@ from weft.ops.logic import choose
 
 _BUILTINS = """abs all any ascii bin bool bytes complex dict divmod enumerate float format frozenset getattr hash hex
 int isinstance issubclass iter len list max min next oct pow print range repr reversed round set setattr slice sorted
-str sum tuple zip"""
+str sum tuple type zip"""
 
 # attrgetter and methodcaller reach any attribute by text, and call runs what they find.
 _OPERATOR = frozenset(operator.__all__) - {"attrgetter", "itemgetter", "methodcaller", "call"}
@@ -78,7 +80,11 @@ def _kinds() -> dict[str, Any]:
 
 _CONTAINERS = (OrderedDict, deque, defaultdict, Counter, ChainMap, UserDict, UserList, MappingProxyType)
 
-_NOT_HANDED_ON = (getattr, setattr, sorted, min, max, np.ndarray, str.format)
+_BISECTING = (bisect.bisect_left, bisect.bisect_right, bisect.insort_left, bisect.insort_right)
+_SORTING = (sorted, min, max, *_BISECTING)
+_HEAPS = (heapq.heappush, heapq.heappop, heapq.heapify, heapq.heapreplace, heapq.heappushpop)
+
+_NOT_HANDED_ON = (getattr, setattr, type, np.ndarray, str.format, *_SORTING)
 
 # What a program does to an array by assigning to an attribute. Not `dtype`: objects made of numbers lead anywhere.
 _SET = frozenset({"shape", "real", "imag", "flat"})
@@ -94,7 +100,7 @@ _CAPTURED = {
     "_contexts": "set_errors",
     "_draws": "draw make_generator shuffled",
     "_grids": "grid_of",
-    "_iterables": "_listed",
+    "_iterables": "_listed _rows",
     "_lookups": "get merge call_sequence call_text",
     "_memory": "updated",
     "_notices": "warn log filter_warnings catch_warnings end_catching",
@@ -125,7 +131,10 @@ _DERIVED = {
 _METHODS = """all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy
 cumprod cumsum diagonal dot flatten item max mean min nonzero prod ravel repeat reshape round searchsorted sort squeeze
 std sum swapaxes take to_device tolist trace transpose var view numpy requires_grad_ keys values items get fill insert
-pop clear reverse remove index count add discard update setdefault popitem bit_length bit_count is_integer"""
+pop clear reverse remove index count add discard update setdefault popitem bit_length bit_count is_integer
+capitalize casefold center endswith find isalnum isalpha isdecimal isdigit islower isnumeric isspace isupper join ljust
+lower lstrip partition removeprefix removesuffix replace rfind rindex rjust rpartition rsplit rstrip splitlines
+startswith strip swapcase title upper zfill"""
 
 # What a graph may read with getattr: facts about arrays and dtypes, parts of slices. Not `base`, `ctypes`, `flags`,
 # which lead to memory the array does not own, nor anything of frames, functions, graphs and modules.
@@ -185,6 +194,8 @@ def _of_programs() -> dict[str, Any]:
     """What captured programs call besides: methods of classes and ufuncs, copies, and functions of weft.capture."""
     named: dict[str, Any] = {f"{each.__objclass__.__name__}.{each.__name__}": each for each in _OF_CLASSES}
     named |= {f"copy.{function.__name__}": function for function in (copy.copy, copy.deepcopy)}
+    named |= {f"heapq.{function.__name__}": function for function in _HEAPS}
+    named |= {f"bisect.{function.__name__}": function for function in _BISECTING}
     for ufunc in _ufuncs():
         named |= {f"numpy.{ufunc}.{method}": getattr(getattr(np, ufunc), method) for method in _OF_UFUNCS}
     named["numpy.random.default_rng"], named["numpy.random.RandomState"] = np.random.default_rng, np.random.RandomState
@@ -366,8 +377,10 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
             refuse(f"getattr reads {name!r}, which is private")
         if allowed is not None and name not in _attributes() and name not in allowed:
             refuse(f"getattr reads {name!r}, which is not known to be a harmless attribute of arrays")
-    elif any(target is function for function in (sorted, min, max)) and "key" in kwargs:
+    elif any(target is function for function in _SORTING) and "key" in kwargs:
         refuse(f"{target.__name__} is called with a key, which would run whatever it is given")
+    elif target is type and (len(args) != 1 or kwargs):
+        refuse("type is called with more than the value whose type is wanted: that would make a class")
     elif target is setattr and allowed is not None:
         name = args[1] if len(args) == 3 and not kwargs and isinstance(args[1], str) else None
         if name not in _SET and (name is None or name.startswith("_") or name not in allowed):
