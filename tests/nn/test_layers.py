@@ -270,7 +270,23 @@ def test_embedding_padding_and_pretrained() -> None:
         (lambda: nn.MSELoss("avg"), "reduction must be"),
         (lambda: nn.RNN(2, 3, nonlinearity="sin"), "RNN: nonlinearity must be 'tanh' or 'relu', got 'sin'"),
         (lambda: nn.RNNCell(2, 3, nonlinearity="sin"), "RNNCell: nonlinearity must be 'tanh' or 'relu'"),
-        (lambda: nn.LSTM(2, 0), "LSTM: hidden_size must be at least 1, got 0"),
+        (lambda: nn.LSTM(2, 0), "LSTM: hidden_size is a whole number of 1 or more, got 0"),
+        (lambda: nn.Linear(-1, 2), "Linear: in_features is a whole number of 0 or more, got -1"),
+        (lambda: nn.Linear(2, "a"), "Linear: out_features is a whole number of 0 or more, got 'a'"),
+        (lambda: nn.Bilinear(2, 2.5, 2), "Bilinear: in2_features is a whole number of 0 or more, got 2.5"),
+        (lambda: nn.Conv2d(1, 2, 0), "Conv2d: kernel_size is a whole number of 1 or more, got 0"),
+        (lambda: nn.Conv1d("a", 2, 1), "Conv1d: in_channels is a whole number of 0 or more, got 'a'"),
+        (lambda: nn.Conv2d(1, 2, (3, None)), "Conv2d: kernel_size is a whole number of 1 or more, got None"),
+        (lambda: nn.Conv2d(1, 2, 1, stride=0), "Conv2d: stride is a whole number of 1 or more, got 0"),
+        (lambda: nn.Embedding(2.5, 2), "Embedding: num_embeddings is a whole number of 0 or more, got 2.5"),
+        (lambda: nn.BatchNorm1d("a"), "BatchNorm1d: num_features is a whole number of 0 or more, got 'a'"),
+        (lambda: nn.LayerNorm((2, "a")), "LayerNorm: normalized_shape is a whole number of 0 or more, got 'a'"),
+        (lambda: nn.GroupNorm(0, 4), "GroupNorm: num_groups is a whole number of 1 or more, got 0"),
+        (lambda: nn.RNNCell(2, -1), "RNNCell: hidden_size is a whole number of 0 or more, got -1"),
+        (
+            lambda: nn.MultiheadAttention("a", 2),
+            "MultiheadAttention: embed_dim is a whole number of 1 or more, got 'a'",
+        ),
         (lambda: nn.LSTM(2, 3, proj_size=3), "proj_size must be at least 0 and below hidden_size 3, got 3"),
         (lambda: nn.GRU(2, 3, dropout=1.5), "GRU: dropout must be a number between 0 and 1, got 1.5"),
         (lambda: nn.MultiheadAttention(5, 2), "5 features cannot be split into 2 heads"),
@@ -279,7 +295,7 @@ def test_embedding_padding_and_pretrained() -> None:
     ],
 )
 def test_bad_arguments(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make()
 
 

@@ -257,6 +257,13 @@ def test_other_files(tmp_path: Any, content: bytes, said: str) -> None:
         assert not any(SOURCES in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))
 
 
+def test_what_is_built_of_the_wrong_things() -> None:
+    with pytest.raises(TypeError, match=r"got Linear\n  help: give its parameters: model.parameters\(\)"):
+        weft.optim.SGD(nn.Sequential(nn.Linear(1, 1)), lr=0.1)
+    with pytest.raises(TypeError, match="batch_size is a whole number, or None for single samples, got 'a'"):
+        weft.data.DataLoader([1], "a")  # type: ignore[call-overload]
+
+
 def test_weights_are_no_graph(tmp_path: Any) -> None:
     nn.save_state(tmp_path / "ours", nn.Linear(2, 2).state_dict())
     header = b'{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}     '

@@ -82,6 +82,8 @@ class DataLoader:
         multiprocessing_context: Any = None,
     ) -> None:
         self.dataset = dataset
+        if batch_size is not None and not hasattr(batch_size, "__index__"):
+            raise TypeError(f"batch_size is a whole number, or None for single samples, got {batch_size!r}")
         self.batch_size = None if batch_size is None else operator.index(batch_size)
         self.drop_last = drop_last
         self.collate_fn = collate_fn

@@ -32,6 +32,19 @@ def each(value: Any, count: int) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def check_sizes(layer: Any, least: int = 0, **sizes: Any) -> None:
+    """Raise unless sizes that a layer was given, by name, are whole numbers, or tuples of them, of `least` or more."""
+    for name, given in sizes.items():
+        for size in given if isinstance(given, (tuple, list)) else (given,):
+            if isinstance(size, bool) or not isinstance(size, (int, np.integer)):
+                kind: type[Exception] = TypeError
+            elif size < least:
+                kind = ValueError
+            else:
+                continue
+            raise kind(f"{type(layer).__name__}: {name} is a whole number of {least} or more, got {size!r}")
+
+
 def check_device(device: Any) -> None:
     """Refuse devices that do not exist here."""
     _casting.check_device("nn", device)

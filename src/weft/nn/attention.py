@@ -7,7 +7,7 @@ from typing import Any
 from weft import ops
 from weft._module import Module
 from weft.nn import init
-from weft.nn._make import check_device, parameter
+from weft.nn._make import check_device, check_sizes, parameter
 from weft.nn.linear import Linear
 
 __all__ = ["MultiheadAttention"]
@@ -46,7 +46,8 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         check_device(device)
-        if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
+        check_sizes(self, 1, embed_dim=embed_dim, num_heads=num_heads)
+        if embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: {embed_dim} features cannot be split into {num_heads} heads")
         if not 0 <= dropout <= 1:
             raise ValueError(f"MultiheadAttention: dropout must be between 0 and 1, got {dropout}")

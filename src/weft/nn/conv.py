@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import weft.nn.functional as F
 from weft._module import Module
 from weft.nn import init
-from weft.nn._make import check_device, each, parameter
+from weft.nn._make import check_device, check_sizes, each, parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
@@ -34,6 +34,10 @@ class _Conv(Module):
         check_device(device)
         self.in_channels, self.out_channels = channels
         self.groups, self.padding_mode = sizes.pop("groups"), sizes.pop("padding_mode")
+        check_sizes(self, in_channels=channels[0], out_channels=channels[1])
+        check_sizes(
+            self, 1, groups=self.groups, **{name: sizes[name] for name in ("kernel_size", "stride", "dilation")}
+        )
         for count in channels:
             if count % self.groups:
                 raise ValueError(f"{type(self).__name__}: {count} channels cannot be split into {self.groups} groups")

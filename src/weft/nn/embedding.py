@@ -8,7 +8,7 @@ import weft.nn.functional as F
 from weft._module import Module
 from weft.autograd import Parameter
 from weft.nn import init
-from weft.nn._make import check_device, parameter
+from weft.nn._make import check_device, check_sizes, parameter
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -26,6 +26,7 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise ValueError(f"padding_idx {padding_idx} is out of range for {num_embeddings} embeddings")

@@ -8,7 +8,7 @@ from typing import Any
 import weft.nn.functional as F
 from weft._module import Module
 from weft.nn import init
-from weft.nn._make import check_device, parameter
+from weft.nn._make import check_device, check_sizes, parameter
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 
@@ -37,6 +37,7 @@ class Linear(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, in_features=in_features, out_features=out_features)
         self.in_features = in_features
         self.out_features = out_features
         self.weight = parameter(out_features, in_features, dtype=dtype)
@@ -73,6 +74,7 @@ class Bilinear(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, in1_features=in1_features, in2_features=in2_features, out_features=out_features)
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features

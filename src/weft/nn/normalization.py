@@ -16,7 +16,7 @@ from weft._module import Module
 from weft.autograd import Tensor, no_grad
 from weft.errors import ShapeError
 from weft.nn import init
-from weft.nn._make import buffer, check_device, parameter
+from weft.nn._make import buffer, check_device, check_sizes, parameter
 from weft.ops._spec import Spec
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "LayerNorm", "RMSNorm"]
@@ -42,6 +42,7 @@ class _BatchNorm(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, num_features=num_features)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
@@ -154,6 +155,7 @@ class LayerNorm(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, normalized_shape=normalized_shape)
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -230,6 +232,7 @@ class GroupNorm(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, 1, num_groups=num_groups, num_channels=num_channels)
         if num_channels % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels cannot be split into {num_groups} groups")
         self.num_groups = num_groups

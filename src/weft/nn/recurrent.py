@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from weft import ops
 from weft._module import Module
 from weft.nn import init
-from weft.nn._make import check_device, parameter
+from weft.nn._make import check_device, check_sizes, parameter
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
 
@@ -67,9 +67,7 @@ class _Recurrent(Module):
 
     def _check(self, input_size: int, hidden_size: int, num_layers: int, dropout: float, proj_size: int) -> None:
         own = type(self).__name__
-        for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
-            if size < 1:
-                raise ValueError(f"{own}: {name} must be at least 1, got {size}")
+        check_sizes(self, 1, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         if isinstance(dropout, bool) or not 0 <= dropout <= 1:
             raise ValueError(f"{own}: dropout must be a number between 0 and 1, got {dropout!r}")
         if not 0 <= proj_size < hidden_size:
@@ -225,6 +223,7 @@ class _Cell(Module):
     ) -> None:
         super().__init__()
         check_device(device)
+        check_sizes(self, input_size=input_size, hidden_size=hidden_size)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias

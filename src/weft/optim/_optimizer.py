@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._module import Module
 from weft._tracing import current_recorder
 from weft.autograd import Tensor, enable_grad
 from weft.errors import DtypeError, ShapeError, StateError
@@ -120,7 +121,8 @@ class Optimizer:
         seen = {id(held) for group in self.param_groups for held in group["params"]}
         for one in parameters:
             if not isinstance(one, Tensor):
-                raise TypeError(f"{self._name}: only tensors can be optimised, got {type(one).__name__}")
+                help = "\n  help: give its parameters: model.parameters()" if isinstance(one, Module) else ""
+                raise TypeError(f"{self._name}: only tensors can be optimised, got {type(one).__name__}{help}")
             if one.dtype.kind not in "fc":
                 raise TypeError(f"{self._name}: only floating-point and complex tensors can be optimised: {one.dtype}")
             if not one.is_leaf:
