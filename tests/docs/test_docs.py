@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,33 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 def test_page(page: Path, tmp_path: Path) -> None:
     done = _run(page, tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+LINKING = [*PAGES, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs/reference").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in _links(page):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in {_anchor(title) for title in re.findall(r"^#+ (.+)$", _prose(file), re.MULTILINE)}, anchor
+
+
+def _prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def _links(page: Path) -> list[tuple[str, str]]:
+    text = re.sub(r"`[^`\n]*`", "", _prose(page))
+    return re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)", text)
+
+
+def _anchor(title: str) -> str:
+    """The name that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 @pytest.mark.parametrize(
