@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,27 @@ def test_weights_that_do_not_fit_raise_as_in_the_plain_call():
     program = lambda x: np.random.choice(x, p=x)  # noqa: E731
     with pytest.raises(ValueError, match="probabilities do not sum to 1"):
         weft.compile(program)(X)
+
+
+def scattered(x, state=None):
+    if state is None:
+        state = np.random
+    return x + state.random_sample(2)
+
+
+def scattered_in_one_line(x, state=None):
+    state = np.random if state is None else state
+    return x + state.uniform(0.0, 2.0)
+
+
+@pytest.mark.parametrize("program", [scattered, scattered_in_one_line])
+def test_a_generator_that_is_given_is_not_missing(program: Any) -> None:
+    compiled = weft.compile(program)
+    for seed in (3, None, 4):
+        drawn = []
+        for function in (program, compiled):
+            np.random.seed(7)
+            given = None if seed is None else np.random.RandomState(seed)
+            drawn.append((function(np.ones(2), given), np.random.random(), given and given.random_sample()))
+        np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
+        assert drawn[0][1:] == drawn[1][1:]

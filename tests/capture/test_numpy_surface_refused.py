@@ -29,7 +29,6 @@ REFUSED = {
     "np.vectorize(lambda v: v, excluded=[1])(x)": "np.vectorize with excluded",
     "np.vectorize(lambda v: (v, v), otypes='dd')(x)": "np.vectorize with several results",
     "np.modf(x, out=(f, y), where=b)": "into arrays of other dtypes than its results",
-    "set(i)": "an item of a set",
     "random.random() * x": "random.random()",
     "random.choice(l)": "random.choice()",
     "input()": "input()",

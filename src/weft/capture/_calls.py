@@ -115,7 +115,7 @@ def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
     own = updated_own(recorder, sign, value, by)
     if own is not None:
         return own[0]
-    if type(value) in _CHANGING:
+    if type(value) in _CHANGING and hasattr(value, f"__{UPDATES[sign].__name__}__"):
         if isinstance(by, Array):
             return UPDATES[sign](whole_list(recorder, value), by)  # an array, and the list stays as it is
         grown = recorder.lists.grown_by(value)

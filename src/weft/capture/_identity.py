@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 def same_object(recorder: Recorder, left: Any, right: Any) -> Any:
     """`left is right`; a traced truth value where only running can tell."""
+    known = any(isinstance(value, Opaque) and value.example is not None for value in (left, right))
+    if known and (left is None or right is None):
+        return False
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         return recorder.opaque(operator.is_, (left, right), {})
     if right is None or left is None:

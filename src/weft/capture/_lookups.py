@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
+from weft import pytree
 from weft.capture._changes import uncaptured
 from weft.capture._chosen import chosen
 from weft.capture._iterables import Collected, Items, RangeItems
@@ -150,6 +151,20 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
     return made
 
 
+def hashes_unknown(recorder: Recorder, cls: type, args: tuple[Any, ...]) -> bool:
+    """Whether a set or a Counter is made of values known only when the graph runs: which are the same is, too."""
+    if cls not in (set, frozenset, Counter) or len(args) != 1:
+        return False
+    [items] = recorder.lists.of(recorder.lists.whole(args))
+    if isinstance(items, Array):
+        return bool(items.spec.shape)
+    if isinstance(items, (Collected, GrownList)):
+        return True
+    leaves = pytree.leaves_of(items) if isinstance(items, (list, tuple)) else []
+    unknown = any(isinstance(leaf, Scalar) and not recorder.can_decide(leaf) for leaf in leaves)
+    return unknown and not any(isinstance(leaf, Array) for leaf in leaves)  # arrays have no hash
+
+
 def _by_known(recorder: Recorder, cls: type, made: Any) -> Any:
     """A dict or a set by the values that traced keys have in this call."""
     if not any(isinstance(key, Traced) for key in made):
@@ -201,8 +216,10 @@ def settle_keys(recorder: Recorder, value: Any) -> None:
             items = [
                 (_known(recorder, k, "a key of a dict") if isinstance(k, Traced) else k, v) for k, v in value.items()
             ]
-            value.clear()
-            value.update(items)
+            own: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # a Counter's own `update` counts
+            own.clear(value)
+            for key, part in items:
+                own.__setitem__(value, key, part)
         for part in value.values():
             settle_keys(recorder, part)
     elif isinstance(value, (list, tuple)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 import sys
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import FrameType, ModuleType
@@ -79,6 +80,7 @@ _COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a n
 _COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd"})
 # What no number of Python's can be combined with, though it may be compared; NumPy makes arrays of some of them.
 _REPEATED = frozenset({str, bytes, bytearray, list, tuple, deque})
+_READING = frozenset({"count", "index", "get", "__getitem__", "__contains__"})  # methods that only read
 _NO_NUMBERS = _REPEATED | {dict, OrderedDict, defaultdict, Counter, set, frozenset, range, slice, type(None), type(...)}
 _OPERANDS = frozenset({Array, Scalar, int, float, complex, np.float64})
 # Ops whose results need not lie in order, whatever they are given.
@@ -207,6 +209,8 @@ class Recorder(Running, Memory, Refusals):
             return container(kind, opened[1], [self.arg(part) for part in opened[0]], self._made_container)
         if callable(value) and not holds_traced(self, value):
             return self.function_arg(value)
+        if kind is types.BuiltinMethodType and value.__name__ in _READING:
+            return self.create(getattr, (value.__self__, value.__name__), {}, None)
         if kind in (set, frozenset):
             return self.create(kind, ([self.arg(part) for part in value],), {}, None)
         if isinstance(value, Undefined):

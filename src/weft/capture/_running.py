@@ -7,7 +7,7 @@ import functools
 import inspect
 import sys
 import types
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -367,10 +367,13 @@ class Running(SizeNodes):
         made: Any
         if cls is Tensor and traced_in(args, kwargs):
             return TENSOR_CALLS[cls](self, *args, **kwargs)
-        if cls in (list, tuple, set, dict, frozenset):
-            from weft.capture._lookups import container
+        if cls in (list, tuple, set, dict, frozenset, Counter):
+            from weft.capture._lookups import container, hashes_unknown
 
-            return container(self, cls, args, kwargs)
+            if hashes_unknown(self, cls, args):
+                return self.opaque(cls, args, kwargs)
+            if cls is not Counter:
+                return container(self, cls, args, kwargs)
         if cls in _OF_BYTES and is_opaque(args):
             return self.opaque(cls, args, kwargs)
         if issubclass(cls, BaseException):
