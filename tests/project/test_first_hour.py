@@ -280,6 +280,7 @@ def test_functions_print_as_what_they_are() -> None:
         f"<{name} doubled, 0 graphs>"
         for name in ("compiled", "grad of", "vmap of", "hessian of", "value_and_grad of", "jacrev of")
     ]
+    assert repr(weft.custom_vjp(doubled)) == "<custom_vjp of doubled>"
     assert repr(weft.vmap(weft.hessian(squares))) == "<vmap of hessian of squares, 0 graphs>"
     assert str(weft.hessian(squares).explain()).startswith("hessian of squares was not called yet")
     for traced in (weft.symbolic_trace(doubled), weft.script(doubled), weft.trace(doubled, X)):

@@ -16,6 +16,7 @@ from weft import pytree
 from weft._tracing import current_recorder
 from weft.autograd import Function, Tensor
 from weft.autograd._function import Context
+from weft.capture._compile import called
 from weft.capture._memory import is_tensor
 from weft.capture._recorder import Recorder
 from weft.errors import NotDifferentiable
@@ -38,6 +39,9 @@ class _Custom:
         functools.update_wrapper(self, function)
         self.function = function
         self.fixed = tuple(nondiff_argnums)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {called(self.function)}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = current_recorder.get()
