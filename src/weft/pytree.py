@@ -37,6 +37,11 @@ def register(cls: type, open: Opener, close: Closer) -> None:
     >>> flatten(Pair(1, [2, 3]))[0]
     [1, 2, 3]
     """
+    given: tuple[Any, ...] = (cls, open, close)
+    if not isinstance(given[0], type) or not callable(given[1]) or not callable(given[2]):
+        raise TypeError(
+            f"register takes a class and two functions, got {cls!r}, {type(open).__name__} and {type(close).__name__}"
+        )
     _registered[cls] = (open, close)
 
 

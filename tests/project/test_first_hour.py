@@ -264,6 +264,29 @@ def test_what_is_built_of_the_wrong_things() -> None:
         weft.data.DataLoader([1], "a")  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: weft.Session(doubled), "Session takes a GraphModule or a Graph, got function\n  help: capture it"),
+        (lambda: weft.GraphModule({}, doubled), "GraphModule: the graph is a Graph, got function"),
+        (lambda: weft.pytree.register(3, len, len), "register takes a class and two functions, got 3"),
+        (lambda: weft.passes.PassManager([3]), "PassManager: a pass is a function of a graph, got 3"),
+        (lambda: weft.spec((2, -1)), "spec: a size is a whole number that is not negative, or a name; got -1"),
+        (lambda: weft.spec((2, 1.5)), "not negative, or a name; got 1.5"),
+    ],
+)
+def test_what_takes_other_things(call: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=said):
+        call()
+
+
+def test_sizes_that_have_a_name_are_told_by_it() -> None:
+    with pytest.raises(
+        ShapeError, match=r"\(n, 3\) @ \(5, m\), 3 != 5\n(.*\n)*    x: float64\(n, 3\), y: float64\(5, m\)"
+    ):
+        weft.trace(lambda x, y: x @ y, weft.spec(("n", 3)), weft.spec((5, "m")))
+
+
 def test_weights_are_no_graph(tmp_path: Any) -> None:
     nn.save_state(tmp_path / "ours", nn.Linear(2, 2).state_dict())
     header = b'{"weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}     '

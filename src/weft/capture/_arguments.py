@@ -25,6 +25,7 @@ from weft.errors import TraceError
 from weft.graph import Inputs, Node
 from weft.ops import Spec
 from weft.ops._dim import fits_a_hint
+from weft.ops._dim_sizes import Imagined
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -297,5 +298,5 @@ def _rebound(recorder: Recorder, node: Node, axis: int, dim: Any) -> Any:
     """A size that a Spec names by a string, as a size of this capture: the first input that has it tells it."""
     known = recorder.named_sizes
     if dim.key not in known:
-        known[dim.key] = recorder.sizes.size(str(dim), dim.hint, ("size", node, axis))
+        known[dim.key] = recorder.sizes.size(str(dim), Imagined(dim.hint), ("size", node, axis))
     return known[dim.key]

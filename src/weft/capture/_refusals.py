@@ -16,6 +16,7 @@ from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.errors import CaptureError, DtypeError, IndexingError, ShapeError, WeftError
 from weft.ops import Spec
 from weft.ops._dim import Dim, hint_of
+from weft.ops._dim_sizes import Imagined
 
 WRAP = "call it in a function of yours that is marked with weft.wrap, which then runs as Python"
 _OPPOSITE = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
@@ -198,7 +199,8 @@ def known_sizes(value: Any) -> Any:
         return Spec([known_sizes(size) for size in value.shape], value.dtype)
     if isinstance(value, Dim):
         known = hint_of(value)
-        return value if known is None else known
+        named = known is None or any(isinstance(atom.hint, Imagined) for atom in value.atoms())
+        return value if named else known
     if isinstance(value, slice):
         return slice(*(known_sizes(part) for part in (value.start, value.stop, value.step)))
     if type(value) in (tuple, list):

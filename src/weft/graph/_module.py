@@ -53,6 +53,8 @@ class GraphModule(Module):
         return made
 
     def __init__(self, root: Module | Mapping[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
+        if not isinstance(graph, Graph):
+            raise TypeError(f"GraphModule: the graph is a Graph, got {type(graph).__name__}")
         super().__init__()
         type(self).__name__ = type(self).__qualname__ = class_name
         self.training = getattr(root, "training", True)

@@ -43,6 +43,11 @@ class Session:
     """Runs fetches of a graph from fed values. What to run is worked out once for each set of fetches and feeds."""
 
     def __init__(self, graph: Any) -> None:
+        if not isinstance(getattr(graph, "graph", graph), Graph):
+            raise TypeError(
+                f"Session takes a GraphModule or a Graph, got {type(graph).__name__}\n"
+                "  help: capture it first: weft.symbolic_trace(f)"
+            )
         self.graph: Graph = graph if isinstance(graph, Graph) else graph.graph
         self._root = self.graph.owning_module if isinstance(graph, Graph) else graph
         self._names: dict[str, Node] = {}

@@ -98,7 +98,7 @@ class Sizes(Knowledge):
     def named(self, name: str) -> Dim:
         """The size of a name, made at its first use, with a large prime for a hint."""
         if name not in self._named:
-            self._named[name] = self.size(name, _prime(len(self._named)))
+            self._named[name] = self.size(name, Imagined(_prime(len(self._named))))
         return self._named[name]
 
     def _unique(self, name: str) -> str:
@@ -209,6 +209,10 @@ def _in_general(relation: str, left: Any, right: Any) -> bool:
         return (number > 1) is (relation == "==")
     large = dict.fromkeys((left if isinstance(left, Dim) else right).atoms(), 1 << 40)
     return _RELATIONS[relation](*(v.evaluate(large) if isinstance(v, Dim) else v for v in (left, right)))
+
+
+class Imagined(int):
+    """A hint for a size of which only the name is known: no number to tell a person."""
 
 
 def _prime(index: int) -> int:

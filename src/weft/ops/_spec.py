@@ -69,6 +69,9 @@ def spec(shape: int | str | Iterable[int | str], dtype: npt.DTypeLike = np.float
     Spec(shape=(n, m), dtype='float64')
     """
     given: tuple[Any, ...] = tuple(shape) if isinstance(shape, Iterable) and not isinstance(shape, str) else (shape,)
+    for size in given:
+        if not isinstance(size, (int, np.integer, str, Dim)) or (not isinstance(size, (str, Dim)) and size < 0):
+            raise ShapeError(f"spec: a size is a whole number that is not negative, or a name; got {size!r}")
     return Spec(tuple(_named(d) if isinstance(d, str) else d for d in given), dtype)
 
 

@@ -98,6 +98,9 @@ class PassManager:
         if max_rounds < 1:
             raise ValueError(f"PassManager: at least one round is needed, got max_rounds={max_rounds}")
         self.passes = tuple(passes)
+        for one in self.passes:
+            if not callable(one):
+                raise TypeError(f"PassManager: a pass is a function of a graph, got {one!r}")
         self.lint = lint
         self.max_rounds = max_rounds
         self.restore = restore
