@@ -126,13 +126,14 @@ def noisy(x):
 
 @refused(
     "Exceptions",
-    "a `try` around what happens when the graph runs",
+    "a `try` around what may raise when the graph runs, in a program that writes or prints",
     "inv() inside a `try` or `with` that may catch what it raises: whether it does is known only when the graph runs",
     np.eye(3),
     at="np.linalg.inv(a)",
     help="move it out of the try, or test for the case before: if ...:",
 )
 def catches(a):
+    a[0, 0] = 2.0
     try:
         return np.linalg.inv(a)
     except np.linalg.LinAlgError:
@@ -141,6 +142,7 @@ def catches(a):
 
 @instead
 def tests_before(a):
+    a[0, 0] = 2.0
     if np.linalg.matrix_rank(a) == len(a):
         return np.linalg.inv(a)
     return np.linalg.pinv(a)

@@ -1,4 +1,4 @@
-"""What only the capture cannot do is no exception that a program catches: it is refused, or runs plainly."""
+"""What only the capture cannot do is no exception that a program catches."""
 
 from __future__ import annotations
 
@@ -50,9 +50,14 @@ def objects(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [handler, suppressed, swallowed, objects])
-def test_it_is_refused(function: Callable[..., Any]) -> None:
+def test_it_is_not_caught(function: Callable[..., Any]) -> None:
     with pytest.raises(CaptureError):
-        weft.compile(function)(X)
+        weft.script(function)(X)
+    with pytest.raises(CaptureError):
+        weft.grad(function)(X)
+    compiled = weft.compile(function)
+    for x in (X, X[:2], X[:1], X):
+        assert compiled(x) == function(x)
 
 
 def of_wrong_shape(x: Any) -> Any:
@@ -87,3 +92,107 @@ def without_a_length(x: Any) -> Any:
 def test_what_the_plain_program_catches_is_caught(function: Callable[..., Any]) -> None:
     compiled = weft.compile(function)
     assert compiled(X) == function(X) == compiled(X) == -1.0
+
+
+def solved(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(a, b, rcond=None)[0]
+
+
+def checked_only(a: Any, b: Any) -> Any:
+    positive = True
+    try:
+        np.linalg.cholesky(a)
+    except np.linalg.LinAlgError as error:
+        positive = str(error) == ""
+    return positive, b
+
+
+def in_a_loop(a: Any, b: Any) -> Any:
+    total, missed = 0.0, 0
+    for value in b:
+        try:
+            total = total + b[int(value)] + a[0, 0]
+        except IndexError:
+            missed += 1
+    return total, missed
+
+
+def of_an_error_under_a_condition(a: Any, b: Any) -> Any:
+    try:
+        y = b @ np.ones(7) if b[0] > 0 else b.sum()
+    except ValueError:
+        y = -1.0
+    return y
+
+
+def drawn(a: Any, b: Any) -> Any:
+    factor = np.random.rand()
+    try:
+        return np.linalg.inv(a) * factor * np.random.rand()
+    except np.linalg.LinAlgError:
+        return b * factor
+
+
+def a_size_that_may_be_one(a: Any, b: Any) -> Any:
+    return np.squeeze(b[b > 0.5])
+
+
+REGULAR, SINGULAR, B = np.eye(3) * 2 + 0.1, np.ones((3, 3)), np.array([1.0, 2.0, 7.0])
+CALLS = [(REGULAR, B), (SINGULAR, B), (REGULAR, -B), (SINGULAR, np.array([0.0, 1.0, 0.0])), (REGULAR, B)]
+
+
+@pytest.mark.parametrize(
+    "program", [solved, checked_only, in_a_loop, of_an_error_under_a_condition, drawn, a_size_that_may_be_one]
+)
+def test_the_function_itself_runs_where_something_is_raised(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for given in CALLS:
+        np.random.seed(3)
+        expected, state = program(*given), np.random.get_state()[2]
+        np.random.seed(3)
+        assert repr(compiled(*given)) == repr(expected)
+        assert np.random.get_state()[2] == state
+    assert compiled.cache_info().misses == 1
+    assert 0 < sum(compiled._ran_plainly.values()) < len(CALLS)
+    assert "the function itself runs where" in str(weft.explain(program, REGULAR, B))
+
+
+def test_what_is_not_caught_is_raised_as_ever() -> None:
+    compiled = weft.compile(solved)
+    compiled(REGULAR, B)
+    with pytest.raises(ValueError, match="solve"):
+        compiled(np.ones((3, 2)), B)
+
+
+def test_a_program_that_leaves_something_behind_is_refused() -> None:
+    def writes(a: Any, b: Any) -> Any:
+        b[0] = 5.0
+        return solved(a, b)
+
+    def prints(a: Any, b: Any) -> Any:
+        print("solving")
+        return solved(a, b)
+
+    class Holder:
+        count = 0
+
+    def changes(holder: Any, a: Any, b: Any) -> Any:
+        holder.count += 1
+        return solved(a, b)
+
+    holder, b = Holder(), B.copy()
+    for program, given in ((writes, (SINGULAR, b)), (prints, (SINGULAR, b)), (changes, (holder, SINGULAR, b))):
+        with pytest.raises(CaptureError, match="inside a `try`"):
+            weft.compile(program)(*given)
+    assert holder.count == 0
+    assert b[0] == 1.0
+
+
+def test_such_a_function_is_not_saved(tmp_path: Any) -> None:
+    compiled = weft.compile(solved)
+    compiled(REGULAR, B)
+    with pytest.raises(weft.errors.FileError, match="the function itself has to run for some calls"):
+        compiled.save(tmp_path / "solved.weft")

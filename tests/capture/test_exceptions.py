@@ -617,6 +617,8 @@ EITHER = {SAME, PLAINLY}
         (break_in_a_handler, [(X, 2), (X, 20)]),
         (domain, [(2.0,), (-2.0,)]),
         (first_of, [([1.0, 9.0],), ([1.0],)]),
+        *((program, SIGNS) for program in (bare_around_a_list, whole_number)),
+        (whole_number, [(np.array([2.5]),), (np.array([np.nan]),), (np.array([np.inf]),)]),
     ],
 )
 def test_as_in_the_plain_call(program: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
@@ -627,12 +629,25 @@ def test_as_in_the_plain_call(program: Callable[..., Any], calls: list[tuple[Any
 @pytest.mark.parametrize(
     ("program", "calls"),
     [
-        *((program, PLACES) for program in (stack_of_contexts, stack_that_swallows)),
-        *(
-            (program, SIGNS)
-            for program in (raised_under_a_condition, bare_around_a_list, floating_point_error, asserted, whole_number)
-        ),
+        *((program, SIGNS) for program in (raised_under_a_condition, asserted)),
         (singular, [(np.eye(2),), (np.zeros((2, 2)),)]),
+    ],
+)
+def test_the_function_itself_runs_where_something_is_raised(
+    program: Callable[..., Any], calls: list[tuple[Any, ...]]
+) -> None:
+    assert fates(program, *calls) == [PLAINLY, REFUSED]
+    compiled = weft.compile(program)
+    for given in calls:
+        compiled(*given)
+    assert compiled.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "calls"),
+    [
+        *((program, PLACES) for program in (stack_of_contexts, stack_that_swallows)),
+        (floating_point_error, SIGNS),
     ],
 )
 def test_refused(program: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:

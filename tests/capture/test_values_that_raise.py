@@ -102,7 +102,7 @@ def made(x: Any) -> Any:
 @pytest.mark.parametrize("program", [text, percent, made])
 def test_arrays_where_a_number_is_wanted_in_a_try(program: Any) -> None:
     compiled = weft.compile(program)
-    assert outcome(compiled, V) in ("refused", program(V))
+    assert outcome(compiled, V) in ("refused", str(program(V)))
 
 
 CONVERSIONS: dict[str, Callable[[Any], Any]] = {

@@ -96,13 +96,14 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
     if (
         not issubclass(kind, Exception)
         or issubclass(kind, (TraceError, RecursionError, UnknownShape))
-        or recorder.catches(kind)
     ):
         return False
     # A variable without a value is the program's own affair, though a hook says so.
     programs = issubclass(kind, (WeftError, UnboundLocalError)) or error is recorder.programs_error
     if not programs and _raised_by_weft(error):
         return False
+    if recorder.catches(kind):
+        recorder.doubt(f"{kind.__name__} under a traced condition, inside a `try` with handlers")
     present, recorder.region = recorder.region, region
     try:
         end_path(recorder, error)

@@ -155,17 +155,18 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
             node = region.placeholder("k")
             node.meta["type"] = int
             made = compute(Scalar(recorder, int, node))
-            for container in containers_in(made):
-                if id(container) not in region.made:  # each item is that very object
-                    recorder.lists.hold((container,))
-            leaves, tree = pytree.flatten(made)
-            return leaves, tree, [type_of(leaf) for leaf in leaves], set(region.written)
+            own, written = frozenset(region.made), set(region.written)
         except Restart:
             continue
         finally:
             recorder.leave(region)
             recorder.lists.go_back(grown)
             watched.go_back()
+        for container in containers_in(made):
+            if id(container) not in own:  # each item is that very object
+                recorder.lists.hold((container,))
+        leaves, tree = pytree.flatten(made)
+        return leaves, tree, [type_of(leaf) for leaf in leaves], written
 
 
 class Stack:

@@ -158,6 +158,9 @@ class Entry(Guarded):
         if captured.recorder.custom and not ruled:
             import_module("weft.transform._custom_call").open_calls(captured.graph)
         self.guards = Guards(captured)
+        self.doubts = captured.recorder.doubts
+        if self.doubts and (steps or not repeatable(captured.graph)):
+            raise self.doubts[0]
         self.report = PassManager(restore=False, lint=False).run(captured.graph)
         self.graph.lint()
         call_numpy(self.graph, arrays)
@@ -433,22 +436,23 @@ class CompiledFunction:
         raise told
 
     def _guarded(self, entry: Entry) -> Callable[..., Any]:
-        """A run that the function itself takes over where an array of a list is not what the graph was captured for."""
+        """A run that the function itself takes over where the graph turns out not to be right for the call."""
         run: Callable[..., Any] = entry.run
-        if not (may_differ(entry.graph) and repeatable(entry.graph)):
+        ends: type[Exception] = Exception if entry.doubts else OtherArray
+        if not entry.doubts and not (may_differ(entry.graph) and repeatable(entry.graph)):
             return run
-
         drawn = draws(entry.graph)
 
         def run_or_plainly(*values: Any) -> Any:
             state = np.random.get_state() if drawn else None
             try:
                 return run(*values)
-            except OtherArray as error:
+            except ends as error:
                 if state is not None:
                     np.random.set_state(state)
                 args, kwargs = _as_call(self._takes, values)
-                return self._plainly(args, kwargs, GivenUp(), _said(error))
+                given_up, why = (None, str(entry.doubts[0])) if entry.doubts else (GivenUp(), _said(error))
+                return self._plainly(args, kwargs, given_up, why)
 
         return run_or_plainly
 

@@ -69,7 +69,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 def _entry(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, dynamic: bool, joins: bool = False
 ) -> Entry:
-    how: dict[str, Any] = {"keeps_raising": True, "joins": joins, "budget": 1.0}
+    how: dict[str, Any] = {"keeps_raising": True, "joins": joins, "budget": 1.0, "itself": True}
     return Entry(capture_call(function, args, kwargs, dynamic, **how), not dynamic)
 
 

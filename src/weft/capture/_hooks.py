@@ -285,7 +285,7 @@ class Hooks(PlainHooks):
             exception = exception() if isinstance(exception, type) else exception
             exception.__cause__ = cause() if isinstance(cause, type) else cause
         if caught:
-            recorder.refuse("a `raise` under a traced condition, inside a `try` that may catch it")
+            recorder.doubt("a `raise` under a traced condition, inside a `try` that may catch it")
         end_path(recorder, exception)
         return PathEnded()
 

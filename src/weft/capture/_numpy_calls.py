@@ -174,7 +174,11 @@ class NumpyCalls:
                 except ShapeError as error:  # NumPy may take more shapes than the op, and says so if all are known
                     if has_open_sizes(given) or has_open_sizes(list(options.values())):
                         if recorder.may_catch((ValueError,)):
-                            recorder.refuse_trying(name_of(function))
+                            recorder.refuse(
+                                f"{name_of(function)}() inside a `try` or `with`: whether NumPy takes what it is "
+                                "given is known only when the graph runs",
+                                help="move it out of the try",
+                            )
                         raise
                     failed = failed or error
                 except (AttributeError, TypeError) as error:  # no rule for a list, or for a number of Python's

@@ -49,6 +49,7 @@ from weft.capture._views import PARTS, VIEWS, arrays_in
 from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._arguments import container, in_structure
+from weft.graph._control import check
 from weft.graph._effects import _marked
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, fits_a_hint, hint_of, unknown_sizes
@@ -77,6 +78,7 @@ _ARRAYS_OF_NO_DIMENSIONS = frozenset(
     }
 )
 _COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a number that decides sizes
+_NAME_AXES = "name the dimensions to leave out, axis=..."
 _COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd"})
 # What no number of Python's can be combined with, though it may be compared; NumPy makes arrays of some of them.
 _REPEATED = frozenset({str, bytes, bytearray, list, tuple, deque})
@@ -135,6 +137,7 @@ class Recorder(Running, Memory, Refusals):
         self.trying: Caught = ()  # the statements the program is inside of that may catch an exception
         self.raising = 0  # how many calls were recorded that may raise when the graph runs
         self.refused = None  # the first refusal, in case the program catches it
+        self.doubts: list[Any] = []  # why the graph may not be right for a call, which the function itself runs then
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.named: set[Node] = set()  # nodes that have the name of a variable of the program
         self.reads, self.libraries, self.given = OuterReads(self), Libraries(self), GivenFunctions(self)
@@ -158,7 +161,7 @@ class Recorder(Running, Memory, Refusals):
         graph = self.region.graph
         node_args = tuple([self.arg(a) for a in args])
         if self.trying and may_raise_unseen(target, node_args, type_) and self.may_catch(raised_by(target, type_)):
-            self.refuse_trying(_called(target))
+            self.try_anyway(_called(target))
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
         raising = self.keeps_raising and may_raise(target, node_args, type_)
         unknown = type_ is None and not is_quiet(target)
@@ -327,6 +330,8 @@ class Recorder(Running, Memory, Refusals):
         if op.name in PARTS and op.body is not None and args and type(args[0]) is Array:
             return op.body(*args, **kwargs)
         arguments = op.bind(args, kwargs)
+        if op.name == "squeeze":
+            args, kwargs, arguments = self.squeezed(arguments, args, kwargs)
         rules = [
             self.abstract(value) if is_array else self.structural(value)
             for is_array, value in zip(op.takes_arrays, arguments, strict=True)
@@ -350,7 +355,7 @@ class Recorder(Running, Memory, Refusals):
             node.meta["raises"] = True
             self.raising += 1
             if self.may_catch(OF_VALUES):
-                self.refuse_trying(_called(op))
+                self.try_anyway(_called(op))
         if self.no_grad and (tensor or self.deriving):
             from weft.capture._tensor_values import without_gradient
 
@@ -362,6 +367,20 @@ class Recorder(Running, Memory, Refusals):
         alike = isinstance(op.eval, np.ufunc) or op.name in _KEEPING_ORDER
         layout = False if op.name in _IN_ANY_ORDER else (Alike(given) if alike else given) or "C"
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
+
+    def squeezed(self, arguments: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments of a squeeze, which leaves out no size that only running tells: one that is 1 is checked for."""
+        x, axis = arguments
+        shape = self.abstract(x).shape if axis is None and isinstance(x, Array) else ()
+        ones = [d.env.known("==", d, 1) if isinstance(d, Dim) else d == 1 for d in shape]
+        if None not in ones:
+            return args, kwargs, arguments
+        unknown = [d for d, one in zip(shape, ones, strict=True) if one is None]
+        self.doubt(f"squeeze: whether {unknown[0]} is 1 is known only when it runs", help=_NAME_AXES)
+        for size in unknown:
+            self.create(check, (self.create(operator.ne, (size, 1), {}, bool), "squeeze: a size is 1"), {}, None)
+        axis = tuple(k for k, one in enumerate(ones) if one)
+        return (x, axis), {}, (x, axis)
 
     def inferred(self, op: Op, rules: Any) -> Any:
         """What the shape rule of an op says. Where it had to guess at sizes, those of the result are left open."""
@@ -522,7 +541,7 @@ class Recorder(Running, Memory, Refusals):
         if self.state.sets:
             self.state.flush_all()
         if self.trying:
-            self.refuse_trying(f".{name}()")
+            self.try_anyway(f".{name}()")
         node = self.region.graph.create_node("call_method", name, node_args, node_kwargs)
         node._position = self.position(sys._getframe(1))
         return node

@@ -53,6 +53,23 @@ class Refusals:
             self.refused = made
         raise made
 
+    def doubt(self: Any, message: str, *, help: str | None = None) -> None:
+        """Go on as nearly all calls do, though the graph is not right for every one: another is the function's to run.
+
+        It is refused where the graph is not for the function itself. That the graph leaves nothing behind where it
+        turns out to be wrong is seen in the end.
+        """
+        if self.doubts:
+            return  # the first is told
+        before = self.refused
+        try:
+            self.refuse(message, help=help)
+        except CaptureError as error:
+            if self.itself is None or self.deriving or self.tensors or self.untyped:
+                raise
+            self.refused = before
+            self.doubts.append(error)
+
     def in_numbers(self: Any, error: WeftError, op: Any, rules: Any) -> WeftError:
         """An error of a shape rule in the sizes of this call, with the user's line and what its variables hold."""
         try:
@@ -78,9 +95,9 @@ class Refusals:
         pairs = ((one, other) for caught in self.trying for one in caught for other in raised)
         return any(issubclass(one, other) or issubclass(other, one) for one, other in pairs)
 
-    def refuse_trying(self: Any, what: str) -> Any:
-        """Refuse what may raise when the graph runs, where the program would catch that."""
-        return self.refuse(
+    def try_anyway(self: Any, what: str) -> None:
+        """Something may raise when the graph runs, where the program would catch it."""
+        self.doubt(
             f"{what} inside a `try` or `with` that may catch what it raises: whether it does is known only when the "
             "graph runs",
             help="move it out of the try, or test for the case before: if ...:",
@@ -105,7 +122,7 @@ class Refusals:
     def truth(self: Any, value: Any) -> Any:
         """A traced value as a truth value."""
         if isinstance(value, Opaque) and self.may_catch((ValueError,)):
-            self.refuse_trying("the truth of a value of unknown type")
+            self.try_anyway("the truth of a value of unknown type")
         known = isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_)
         # A branch takes the truth of whatever it is given.
         return value if known or isinstance(value, Opaque) else self.python.call(bool, (value,), {})

@@ -129,11 +129,18 @@ def report(entry: Any, because: str | None = None) -> GraphReport:
         "writes": [*written, *changes],
         "random numbers": [_at(node, "drawn") for node in nodes if node.target in _DRAWS],
         "run as Python": _opaque(nodes),
+        "the function itself runs where": [_doubted(doubt) for doubt in getattr(entry, "doubts", ())],
         "valid while": guards,
         "passes": [] if captured is None else _passes(entry.report),
     }
     sections = {title: list(dict.fromkeys(lines)) for title, lines in sections.items()}
     return GraphReport(graph, entry.told, guards, entry.static, because, ", ".join(counts), sections)
+
+
+def _doubted(doubt: Any) -> str:
+    """Where the function itself may have to run, and why."""
+    where = (doubt.where or "").partition("\n")[0]
+    return f"{where}: {doubt.message}" if where else str(doubt.message)
 
 
 def _guards(conditions: list[Any]) -> list[str]:

@@ -103,6 +103,10 @@ class _FunctionWriter:
 
     def _entry(self, number: int, entry: Any, steps: list[Any]) -> dict[str, Any]:
         path, runner = f"graph{number + 1}", entry.runner
+        if entry.doubts:
+            doubt = entry.doubts[0]
+            what = f"the function itself has to run for some calls: {doubt.message}"
+            raise self._fail(what, doubt.help, doubt.where)
         self._check_constants(entry.graph)
         return {
             "graph": self.files.graph(entry.graph, path),

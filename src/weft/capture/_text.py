@@ -51,7 +51,7 @@ def _check_fits(recorder: Recorder, put: Callable[..., str], values: Sequence[An
             put(*Samples().of(list(values)))
         except (TypeError, ValueError) as error:
             if recorder.catches(type(error)):
-                recorder.refuse_trying("a text of these values")
+                recorder.try_anyway("a text of these values")
 
 
 def percent(text: str, values: Any) -> str:

@@ -61,6 +61,8 @@ class Section:
             args, kwargs = tree.unflatten(inside)
             try:
                 result = recorder.run(function, args, kwargs)
+                if recorder.refused is not None:
+                    raise recorder.refused
             except PathEnded:
                 recorder.refuse("the function only raises, so there is nothing to differentiate")
             self.results, self.tree = pytree.flatten(result, is_leaf=is_leaf)
