@@ -106,6 +106,15 @@ def new_container(value: Any) -> Any:
     return value
 
 
+def one_of(test: Any, first: Any, second: Any) -> Any:
+    """One of two functions or objects.
+
+    >>> one_of(1 > 2, len, sum)
+    <built-in function sum>
+    """
+    return first if test else second
+
+
 MISSING: Any = object()
 
 
@@ -172,7 +181,7 @@ def _saved(owner: Any) -> Any:
     return owner
 
 
-_HOLDING: tuple[Any, ...] = (set_state, set_for_now, set_back, set_saved, new_object, new_container)
+_HOLDING: tuple[Any, ...] = (set_state, set_for_now, set_back, set_saved, new_object, new_container, one_of)
 for _function in _HOLDING:
     setattr(_function, HOLDS, True)
 for _function in _HOLDING[1:3]:

@@ -47,23 +47,6 @@ def insides_of_results(x):
     return 2, {"top": x}
 
 
-@refused(
-    "Branches that disagree",
-    "a function chosen by a value",
-    "the two sides of the branch at line 2 disagree on the result: a ufunc and a ufunc",
-    at="np.sin if x[0] > 0 else np.cos",
-    help="call it on each side",
-)
-def chosen_function(x):
-    wave = np.sin if x[0] > 0 else np.cos
-    return wave(x)
-
-
-@instead
-def chosen_result(x):
-    return np.sin(x) if x[0] > 0 else np.cos(x)
-
-
 # Loops
 
 CARRIED = "start with {} of the type it has in the loop"

@@ -164,7 +164,7 @@ def test_what_is_not_caught_is_raised_as_ever() -> None:
     compiled = weft.compile(solved)
     compiled(REGULAR, B)
     with pytest.raises(ValueError, match="solve"):
-        compiled(np.ones((3, 2)), B)
+        compiled(REGULAR, np.ones(4))
 
 
 def test_a_program_that_leaves_something_behind_is_refused() -> None:

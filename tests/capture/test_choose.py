@@ -80,7 +80,6 @@ def row_written(x):
             lambda x: [1, (2, np.ones(2))][int(x[0])],
             "a list of a number of type int and a tuple of 2, indexed by a traced value",
         ),
-        (lambda x: [np.sin, np.cos][int(x[0])](x), "a list of a ufunc, indexed by a traced value"),
         (lambda x: [2**70, 1][int(x[0])], "a list of a number of type int, indexed by a traced value"),
         (written_after, "x was written after"),
         (written_through, "a write to"),

@@ -185,8 +185,8 @@ def either_object(x):
     return c.x
 
 
-def test_objects_of_two_classes_are_told_apart_in_words() -> None:
+def test_objects_of_two_classes() -> None:
+    assert fates(either_object, (X,), (-X,)) == [SAME, REFUSED]
     with pytest.raises(CaptureError) as caught:
-        weft.compile(either_object)(X)
-    assert "a Vec3 and a Other" in caught.value.message
-    assert caught.value.help == "choose between what the objects hold, attribute by attribute"
+        weft.trace(either_object, X)
+    assert "a branch on a traced value" in caught.value.message

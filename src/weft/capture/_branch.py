@@ -29,6 +29,7 @@ from weft.capture._merge import (
     value_of,
     visible_sizes,
 )
+from weft.capture._one_of import OneOf, is_called, may_be_either
 from weft.capture._opaque import Opaque
 from weft.capture._present import note_orders, orders
 from weft.capture._raising import raises
@@ -93,10 +94,7 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
         return False
     if issubclass(kind, PathEnded):
         return True
-    if (
-        not issubclass(kind, Exception)
-        or issubclass(kind, (TraceError, RecursionError, UnknownShape))
-    ):
+    if not issubclass(kind, Exception) or issubclass(kind, (TraceError, RecursionError, UnknownShape)):
         return False
     # A variable without a value is the program's own affair, though a hook says so.
     programs = issubclass(kind, (WeftError, UnboundLocalError)) or error is recorder.programs_error
@@ -331,6 +329,8 @@ class Join:
             return _Later(lambda items: built(one, [p(items) if isinstance(p, _Later) else p for p in parts], a, b))
         if joined is not None:
             return self._slot(name, joined, (a, b))
+        if self.recorder.branches and may_be_either(a, b):
+            return self._one_of(branch.test, self._either(name, a, 0), self._either(name, b, 1))
         a, b, where = differing(a, b)
         return self._disagree(name, (a, b), branch, where)
 
@@ -349,11 +349,25 @@ class Join:
         except Disagreement:
             joined = None
         joined = any_type(self.recorder, a, b) if joined is None else joined
+        if joined is None and self.recorder.branches and may_be_either(a, b):
+            return self._one_of(branch.test, self._either(name, a, 0), self._either(name, b, 1))
         if joined is None:
             return self._disagree(name, (a, b), branch)
         if isinstance(a, Array) and isinstance(b, Array) and self._may_choose(a, b, joined):
             return self.recorder.choice(branch.test, a, b)
         return self._slot(name, joined, (a, b))
+
+    def _one_of(self, test: Any, first: Any, second: Any) -> _Later:
+        given = test, first, second
+        return _Later(lambda items: OneOf(self.recorder, *(p(items) if isinstance(p, _Later) else p for p in given)))
+
+    def _either(self, name: str, value: Any, side: int) -> Any:
+        """A function or an object that one side leaves, or one of some: what it holds becomes known outside."""
+        if not isinstance(value, OneOf):
+            return value if value is None or is_called(value) else self._only(name, value, side)
+        test, first, second = value.sides
+        test = self._passed("chosen", test, side)
+        return self._one_of(test, self._either(name, first, side), self._either(name, second, side))
 
     def _may_choose(self, a: Array, b: Array, joined: Type) -> bool:
         """Whether what a variable is can stay open: one array of the region around or another of the same sizes."""
@@ -376,6 +390,8 @@ class Join:
         )
 
     def _passed(self, name: str, leaf: Any, side: int) -> Any:
+        if isinstance(leaf, OneOf):
+            return self._either(name, leaf, side)
         if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):
             return leaf
         found = type_in(self.recorder, leaf)

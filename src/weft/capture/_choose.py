@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.capture._chosen import Joined, chosen
 from weft.capture._merge import describe, is_same
+from weft.capture._one_of import function_at, is_called
 from weft.capture._sharing import may_be, tie
 from weft.capture._stand_ins import flatten
 from weft.capture._values import Array, Scalar, Traced
@@ -30,6 +31,8 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
     name = type(values).__name__
     if not values:
         raise IndexError(f"{name} index out of range")
+    if all(map(is_called, values)):
+        return function_at(recorder, values, key)
     parts = [flatten(recorder, value) for value in values]
     first, tree = parts[0]
     if any(other != tree for _, other in parts):

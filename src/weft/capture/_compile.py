@@ -103,6 +103,7 @@ class Guarded:
     edited = False  # since it was last compiled
     edited_ever = False
     given_up: Any = None  # why the function itself is run where the conditions hold
+    doubts: Any = ()  # why it may have to run for a call of this graph
 
     def use(self, runner: Runner) -> None:
         """Run the graph so, where the conditions hold."""

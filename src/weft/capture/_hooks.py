@@ -31,6 +31,7 @@ from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
 from weft.capture._object_calls import by_method, delete_in_dict, own_dict, set_in_dict
+from weft.capture._one_of import OneOf
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
 from weft.capture._own_operators import PLAIN, defines, is_own_class, operate, operate_one
@@ -385,7 +386,7 @@ class Hooks(PlainHooks):
 
     def attr(self, value: Any, name: str) -> Any:
         if isinstance(value, Traced):
-            return attribute(value, name)
+            return value.attribute(name) if type(value) is OneOf else attribute(value, name)
         if name == "__dict__":
             own_attributes(self.recorder, value)
             return own_dict(self.recorder, value)
@@ -396,6 +397,9 @@ class Hooks(PlainHooks):
             target.refuse_change(f".{name} = ...")
         if isinstance(target, Opaque):
             self.recorder.create(setattr, (target, name, value), {}, None)
+            return
+        if isinstance(target, OneOf):
+            target.set_attribute(name, value)
             return
         if isinstance(target, Traced):
             setattr(target, name, value)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._one_of import OneOf
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar
 
@@ -26,6 +27,8 @@ def same_object(recorder: Recorder, left: Any, right: Any) -> Any:
     known = any(isinstance(value, Opaque) and value.example is not None for value in (left, right))
     if known and (left is None or right is None):
         return False
+    if isinstance(left, OneOf) or isinstance(right, OneOf):
+        return left.is_object(right) if isinstance(left, OneOf) else right.is_object(left)
     if isinstance(left, Opaque) or isinstance(right, Opaque):
         return recorder.opaque(operator.is_, (left, right), {})
     if right is None or left is None:

@@ -17,6 +17,7 @@ from weft.capture._chosen import chosen
 from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
+from weft.capture._one_of import get_of_key, item_of_key, number_keys
 from weft.capture._opaque import is_opaque
 from weft.capture._plain import COMPARISONS
 from weft.capture._raising import RULES
@@ -75,6 +76,9 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
             )
         return chosen(recorder, value, key, [] if isinstance(key, slice) else list(value))
     if isinstance(value, dict) and isinstance(key, Traced):
+        keys = _open_keys(recorder, value, key)
+        if keys is not None:
+            return item_of_key(recorder, value, keys, key)
         return value[_known(recorder, key, "a key of a dict")]
     return value[key]
 
@@ -202,6 +206,9 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
     if name in by_hash and args and isinstance(args[0], Traced):
         if name == "get" and is_opaque(args[0]):
             return recorder.opaque(get, (owner, *args), kwargs)
+        keys = _open_keys(recorder, owner, args[0]) if name == "get" else None
+        if keys is not None:
+            return get_of_key(recorder, owner, keys, *args)
         what = "a key of a dict" if isinstance(owner, dict) else "an element of a set"
         args = (_known(recorder, args[0], what), *args[1:])
     elif isinstance(owner, (set, frozenset)) and is_traced(tuple(args)):
@@ -225,6 +232,12 @@ def settle_keys(recorder: Recorder, value: Any) -> None:
     elif isinstance(value, (list, tuple)):
         for part in value:
             settle_keys(recorder, part)
+
+
+def _open_keys(recorder: Recorder, mapping: Any, key: Any) -> Any:
+    """The keys of a plain dict of numbers, where only the running graph knows which of them is asked for; else None."""
+    asked = isinstance(key, Scalar) and not recorder.can_decide(key) and not recorder.untyped
+    return number_keys(mapping) if asked and type(mapping) in (dict, OrderedDict) else None
 
 
 def _known(recorder: Recorder, key: Any, what: str) -> Any:

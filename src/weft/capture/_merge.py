@@ -6,9 +6,7 @@ dtype and shape are the same, sizes known only at run time excepted; everything 
 
 from __future__ import annotations
 
-import functools
 import operator
-import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._chosen import Chosen, Joined
 from weft.capture._kinds import joined_kind
+from weft.capture._one_of import is_called
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import may_be
@@ -31,7 +30,6 @@ from weft.ops._op import TABLE
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
-_CALLED = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial, np.ufunc)
 NUMBERS = (bool, int, float, complex, np.generic)
 
 _FEW = 4  # keys of a dict that an error shows
@@ -154,7 +152,7 @@ def advice(a: Any, b: Any) -> str:
         return "use a value of the other side's type in place of None, and a flag that tells whether there is one"
     if isinstance(a, str) or isinstance(b, str):
         return "use a number or a flag in place of the text, or do on each side what depends on it"
-    if all(isinstance(value, _CALLED) for value in (a, b)):
+    if is_called(a) and is_called(b):
         return "call it on each side"
     if all(type_of(value) is None and dict_of(value) is not None for value in (a, b)):
         return "choose between what the objects hold, attribute by attribute"

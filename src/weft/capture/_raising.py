@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from weft._objects import delete_state, new_container, new_object, set_back, set_for_now, set_state
+from weft._objects import delete_state, new_container, new_object, one_of, set_back, set_for_now, set_state
 from weft.graph import Graph, Node
 from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op, Spec
@@ -112,7 +112,7 @@ def may_raise_unseen(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
     return target in (fail, check) or may_raise(target, args, type_)
 
 
-QUIET: list[Any] = [print, set_state, set_for_now, set_back, delete_state, new_object, new_container]
+QUIET: list[Any] = [print, set_state, set_for_now, set_back, delete_state, new_object, new_container, one_of]
 """Functions of which no type is known that raise nothing, or nothing that the program's own statement does not."""
 
 

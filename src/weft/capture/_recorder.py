@@ -103,7 +103,7 @@ class Recorder(Running, Memory, Refusals):
         from weft.capture._python_calls import PythonCalls
 
         self.root = self.region = Region()
-        self.sizes = Sizes()
+        self.sizes, self.named = Sizes(), set[Node]()  # nodes that have the name of a variable of the program
         self.allowance = Allowance(None)  # how much more may be recorded
         self.branches = branches
         self.boundary = boundary
@@ -139,7 +139,6 @@ class Recorder(Running, Memory, Refusals):
         self.refused = None  # the first refusal, in case the program catches it
         self.doubts: list[Any] = []  # why the graph may not be right for a call, which the function itself runs then
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
-        self.named: set[Node] = set()  # nodes that have the name of a variable of the program
         self.reads, self.libraries, self.given = OuterReads(self), Libraries(self), GivenFunctions(self)
         self.lists = Lists(self)
         self.places = Places(self)
@@ -369,7 +368,7 @@ class Recorder(Running, Memory, Refusals):
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
 
     def squeezed(self, arguments: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments of a squeeze, which leaves out no size that only running tells: one that is 1 is checked for."""
+        """The arguments of a squeeze that leaves out no size that only running tells: it is checked not to be 1."""
         x, axis = arguments
         shape = self.abstract(x).shape if axis is None and isinstance(x, Array) else ()
         ones = [d.env.known("==", d, 1) if isinstance(d, Dim) else d == 1 for d in shape]

@@ -31,6 +31,7 @@ from weft.capture._notices import notice
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
 from weft.capture._object_calls import by_method
+from weft.capture._one_of import OneOf
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
 from weft.capture._own_operators import called_operator, overridden
@@ -64,6 +65,7 @@ _SEEDING: frozenset[Any] = frozenset(
     {get_state, initial_seed, manual_seed, seed, set_state}
 )  # of the generator of each run
 _BUILTIN = (types.BuiltinFunctionType, type)
+_TAKING_FUNCTIONS = (map, filter, functools.reduce)
 _NESTED = 32  # branches within branches: a program that recurses on a traced value never ends
 
 
@@ -86,7 +88,7 @@ class Running(SizeNodes):
 
     def run_own(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The same, of what is no call of another library, or one that is to be captured."""
-        if isinstance(function, (BoundMethod, Op, Opaque)):
+        if isinstance(function, (BoundMethod, OneOf, Op, Opaque)):
             if self.untyped and isinstance(function, Op):
                 return self.opaque(function, args, kwargs)
             if isinstance(function, Op) and not traced_in(args, kwargs):
@@ -111,6 +113,9 @@ class Running(SizeNodes):
                 return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
             return self.call(function.__func__, (function.__self__, *args), kwargs)
         if function.__class__ in _BUILTIN:
+            for place, value in enumerate(args):
+                if type(value) is OneOf and function not in _TAKING_FUNCTIONS:
+                    return value.given_to(function, place, args, kwargs)
             own = called_operator(self, function, args)
             if own is not None:
                 return own[0]

@@ -1,0 +1,305 @@
+"""What is done with a function, a class or an object that a traced value chooses is done with the one that it is."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.errors import CaptureError
+
+
+class Shape:
+    """What all shapes have."""
+
+    def __init__(self, size: Any) -> None:
+        self.size, self.steps = size, 0
+
+    def area(self) -> Any:
+        return self.size * self.size
+
+    def grow(self, by: Any) -> Any:
+        self.size = self.size * by
+        self.steps += 1
+        return self
+
+    @property
+    def twice(self) -> Any:
+        return 2 * self.area()
+
+
+class Circle(Shape):
+    def __init__(self, radius: Any) -> None:
+        super().__init__(radius)
+        self.radius = radius
+
+    def area(self) -> Any:
+        return np.pi * self.radius**2
+
+
+class Square(Shape):
+    corners = 4
+
+    def __add__(self, other: Any) -> Any:
+        return self.size + other
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.size * k
+
+    def __len__(self) -> int:
+        return 4
+
+    def __call__(self, x: Any) -> Any:
+        return self.size * x
+
+
+class Triangle(Shape):
+    corners = 3
+
+    def __init__(self, size: Any) -> None:
+        super().__init__(size)
+        self.height = size / 2
+
+    def __add__(self, other: Any) -> Any:
+        return self.size - other
+
+    def __getitem__(self, k: Any) -> Any:
+        return self.size - k
+
+    def __len__(self) -> int:
+        return 3
+
+    def __call__(self, x: Any) -> Any:
+        return self.size - x
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.square, self.triangle, self.present = Square(3.0), Triangle(2.0), None
+
+
+def a_ufunc(x: Any) -> Any:
+    wave = np.sin if x[0] > 0 else np.cos
+    return wave(x), [wave(v) for v in x], list(map(wave, x)), wave.__name__
+
+
+def one_of_three(x: Any) -> Any:
+    if x[0] > 2:
+        change = np.sin
+    elif x[1] > 0:
+        change = lambda v: v * 7  # noqa: E731  # as people write it
+    else:
+        change = np.exp
+    return change(x) + change(x[1])
+
+
+def one_of_operator(x: Any) -> Any:
+    combine = operator.add if x[0] > 0 else operator.sub
+    return functools.reduce(combine, list(x)), combine(x, 1)
+
+
+def one_of_builtins(x: Any) -> Any:
+    total = 0.0
+    for v in x:
+        pick = max if v > 1.5 else min
+        total = pick(total, v) + total
+    return total
+
+
+def in_a_list(x: Any) -> Any:
+    return [np.sin, np.cos, np.tan][int(x[1])](x)
+
+
+def in_a_list_from_behind(x: Any) -> Any:
+    return [np.sin, np.cos, np.tan][-1 - int(abs(x[1]))](x)
+
+
+def in_a_dict(x: Any) -> Any:
+    return {0: np.sin, 1: np.cos, 3: np.tan}[abs(int(x[0]))](x)
+
+
+def a_class(x: Any) -> Any:
+    kind = Circle if x[0] > 0 else Square
+    return kind(x[1]).area(), kind(2.0).steps
+
+
+def an_object(x: Any) -> Any:
+    if x[0] > 0:
+        shape: Any = Circle(x[0])
+    elif x[1] > 0:
+        shape = Square(x[1])
+    else:
+        shape = Triangle(x[1])
+    return shape.area(), shape.twice, shape.steps
+
+
+def changes_and_operators(x: Any) -> Any:
+    shape: Any = Square(x[0]) if x[0] > 0 else Triangle(x[1])
+    shape.grow(2.0)
+    shape.size = shape.size + 1
+    return shape.area(), shape.size, shape.steps, shape.corners, len(shape), shape + 1.0, shape[2], shape(3.0)
+
+
+def known_by_other_names(x: Any) -> Any:
+    square, triangle = Square(x[0]), Triangle(x[1])
+    shape: Any = square if x[0] > 0 else triangle
+    shape.size = shape.size + 10
+    return square.size, triangle.size, shape.size, shape is square, shape is triangle
+
+
+def none_or_an_object(x: Any) -> Any:
+    shape = None
+    if x[0] > 0:
+        shape = Square(x[0])
+    return -1.0 if shape is None else shape.area()
+
+
+def asked_for_its_class(x: Any) -> Any:
+    shape: Any = Square(x[0]) if x[0] > 0 else Triangle(x[1])
+    return isinstance(shape, Square), isinstance(shape, Shape), type(shape) is Triangle, type(shape).__name__
+
+
+def in_a_loop(x: Any) -> Any:
+    shape: Any = Square(x[0])
+    for v in x:
+        if v > 1.5:
+            shape = Triangle(v)
+    return shape.area()
+
+
+def the_largest(x: Any) -> Any:
+    shapes: Any = [Square(x[0]), Triangle(x[1]), Circle(x[2])]
+    best = shapes[0]
+    for shape in shapes[1:]:
+        if shape.area() > best.area():
+            best = shape
+    return best.area(), best is shapes[1]
+
+
+def chosen_again(x: Any) -> Any:
+    shape: Any = Square(x[0]) if x[0] > 0 else Triangle(x[1])
+    other = shape if x[1] > 0 else Circle(x[2])
+    return other.area(), other.steps
+
+
+def given_back(x: Any) -> Any:
+    return Square(x[0]) if x[0] > 0 else Triangle(x[1])
+
+
+def a_function_given_back(x: Any) -> Any:
+    return np.sin if x[0] > 0 else np.cos
+
+
+PROGRAMS = [
+    a_ufunc, one_of_three, one_of_operator, one_of_builtins, in_a_list, in_a_list_from_behind, in_a_dict, a_class,
+    an_object, changes_and_operators, known_by_other_names, none_or_an_object, asked_for_its_class, in_a_loop,
+    the_largest, chosen_again, given_back, a_function_given_back,
+]  # fmt: skip
+X = np.array([3.0, 1.0, 2.0])
+CALLS = [X, -X, np.array([-1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 4.0]), X / 3, X]
+
+
+def seen(value: Any) -> Any:
+    """What a value is, objects by their attributes."""
+    if isinstance(value, (Shape, Holder)):
+        return type(value).__name__, {name: seen(part) for name, part in vars(value).items()}
+    return repr(value)
+
+
+def outcome(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return seen(function(*args))
+    except Exception as error:
+        return repr(error)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_as_in_the_plain_call(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in CALLS:
+        assert outcome(compiled, x) == outcome(program, x)
+    assert not compiled._ran_plainly
+    assert compiled.cache_info().misses == 1
+
+
+def changed_outside(holder: Any, x: Any) -> Any:
+    shape = holder.square if x[0] > 0 else holder.triangle
+    shape.size = shape.size + x[1]
+    return shape.area()
+
+
+def kept_outside(holder: Any, x: Any) -> Any:
+    holder.present = holder.square if x[0] > 0 else holder.triangle
+    holder.present.size = 99.0
+    return holder.square.size, holder.triangle.size
+
+
+def kept_when_made_inside(holder: Any, x: Any) -> Any:
+    holder.present = Square(x[0]) if x[0] > 0 else Triangle(x[1])
+    return holder.present.area()
+
+
+@pytest.mark.parametrize("program", [changed_outside, kept_outside, kept_when_made_inside])
+def test_objects_from_outside(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in CALLS:
+        holders = Holder(), Holder()
+        assert outcome(compiled, holders[0], x) == outcome(program, holders[1], x)
+        assert seen(holders[0]) == seen(holders[1])
+        which = [[h.present is h.square, h.present is h.triangle] for h in holders]
+        assert which[0] == which[1]
+    assert not compiled._ran_plainly
+
+
+@pytest.mark.parametrize("program", [one_of_three, an_object, changes_and_operators, chosen_again, the_largest])
+def test_derivatives(program: Callable[..., Any]) -> None:
+    def loss(x: Any) -> Any:
+        found = program(x)
+        return found[0] if isinstance(found, tuple) else found.sum()
+
+    for x in (X + 0.125, -X, np.array([-1.0, 1.25, 1.0])):
+        steps = np.eye(3) * 1e-6
+        expected = [(loss(x + d) - loss(x - d)) / 2e-6 for d in steps]
+        np.testing.assert_allclose(weft.grad(loss)(x), expected, rtol=1e-6, atol=1e-6)
+
+
+def numbers(x: Any, weights: Any) -> Any:
+    return weights[int(x[0])], weights.get(int(x[1]), -1.0), x * weights[int(x[0])]
+
+
+def of_tuples(x: Any, moves: Any) -> Any:
+    step = moves[int(x[0])]
+    return x[step[0]], step
+
+
+def floats(x: Any, names: Any) -> Any:
+    return names.get(float(x[0])), names.get(x[1], "none")
+
+
+@pytest.mark.parametrize(
+    ("program", "mapping"),
+    [
+        (numbers, {1: 0.5, 2: 0.25, 3: 0.125, -3: 7.0}),
+        (numbers, {True: 0.5, 3: 2.5, 0: 4.0}),
+        (of_tuples, {3: (0, 1), -3: (2, 0), 0: (1, 1)}),
+        (floats, {3.0: "three", 1.0: "one", -0.0: "zero"}),
+    ],
+)
+def test_numbers_as_keys(program: Any, mapping: Any) -> None:
+    def inside(x: Any) -> Any:
+        return program(x, dict(mapping))
+
+    compiled = weft.compile(inside)
+    for x in (*CALLS, np.array([np.nan, -0.0, 1.0]), np.array([1.0, np.nan, 2.0])):
+        assert outcome(compiled, x.copy()) == outcome(inside, copy.copy(x))
+
+
+def test_what_leaves_a_derivative_is_refused() -> None:
+    with pytest.raises(CaptureError, match="one of several functions or objects"):
+        weft.vjp(a_function_given_back, X)
