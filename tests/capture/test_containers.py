@@ -394,9 +394,42 @@ def test_containers_in_containers(kind: str) -> None:
     assert shown(weft.vmap(make)(X, Y)) == shown(given)
 
 
-@pytest.mark.parametrize("kind", CONTAINERS)
+class Queue(deque[Any]):
+    pass
+
+
+class Chain(ChainMap[str, Any]):
+    pass
+
+
+class Users(UserDict[str, Any]):
+    pass
+
+
+class Defaults(defaultdict[str, Any]):
+    pass
+
+
+def with_tag(value: Any) -> Any:
+    value.tag = 2.5
+    return value
+
+
+DERIVED: dict[str, Callable[[Any, Any], Any]] = {
+    "derived from deque": lambda a, b: Queue([a, b], 3),
+    "deque with a tag": lambda a, b: with_tag(Queue([a, b], 3)),
+    "derived from ChainMap": lambda a, b: Chain({"b": b}, {"a": a}),
+    "UserDict with a tag": lambda a, b: with_tag(Users(b=b, a=a)),
+    "defaultdict with a tag": lambda a, b: with_tag(Defaults(list, b=b, a=a)),
+    "dict with a tag": lambda a, b: with_tag(OwnDict(b=b, a=a)),
+    "list with a tag": lambda a, b: with_tag(OwnList([a, b])),
+    "tuple with a tag": lambda a, b: with_tag(OwnTuple([a, b])),
+}
+
+
+@pytest.mark.parametrize("kind", [*CONTAINERS, *DERIVED])
 def test_containers_are_saved(kind: str, tmp_path: Any) -> None:
-    make = CONTAINERS[kind]
+    make = {**CONTAINERS, **DERIVED}[kind]
     traced = weft.trace(lambda c: [c, c], make(X, Y))
     traced.save(tmp_path / "graph")
     loaded = weft.load(tmp_path / "graph", allow=[type(make(X, Y))])

@@ -250,6 +250,42 @@ def test_changes_of_the_program_s_containers_are_refused(program: Any, make: Cal
         f(X)
 
 
+@weft.wrap
+def same(value: Any) -> Any:
+    return value
+
+
+@weft.wrap
+def first_of(value: Any) -> Any:
+    return value[0]
+
+
+def changed_after_it_is_given_back(x: Any) -> Any:
+    values = [x[0]]
+    again = same(values)
+    values.append(x[1])
+    return again
+
+
+def changed_as_given_back(x: Any) -> Any:
+    values = {"a": x[0]}
+    same(values).update({"b": x[1]})
+    return values
+
+
+def inside_of_what_was_given(x: Any) -> Any:
+    values = [[x[0]]]
+    first_of(values).append(x[1])
+    return values
+
+
+@each_front_end
+@pytest.mark.parametrize("program", [changed_after_it_is_given_back, changed_as_given_back, inside_of_what_was_given])
+def test_giving_back_the_program_s_containers_is_refused(program: Any, make: Callable[[Any], Any]) -> None:
+    with pytest.raises(CaptureError, match=r"gives back a (list|dict) that it was given"):
+        make(program)(X)
+
+
 def reads_a_list(x: Any) -> Any:
     values = [x[0], x[1], math_nan]
     return total(values[:2]) + values[1]
@@ -281,6 +317,35 @@ def test_what_is_allowed(program: Any, make: Callable[[Any], Any]) -> None:
     mine, theirs = X.copy(), X.copy()
     np.testing.assert_equal(make(program)(mine), program(theirs))
     np.testing.assert_array_equal(mine, theirs)
+
+
+@weft.wrap
+def add_to_set(values: Any, value: Any) -> None:
+    values.add(value)
+
+
+@weft.wrap
+def count(values: Any) -> int:
+    return len(values)
+
+
+def test_sets_are_containers_of_the_program() -> None:
+    def adds(x: Any) -> Any:
+        seen = {1}
+        add_to_set(seen, 2)
+        return seen, x
+
+    def looks(x: Any) -> Any:
+        names = {1.5, 2.5}
+        named = [names, x[0]]
+        before = total(names)
+        names.add(4.0)
+        return before, total(names), count(named), x
+
+    for make in (weft.compile, weft.script, lambda f: weft.trace(f, X)):
+        with pytest.raises(CaptureError, match="add_to_set changes a set that it was given"):
+            make(adds)(X)
+        np.testing.assert_equal(make(looks)(X), looks(X))
 
 
 def test_displays_need_no_check() -> None:

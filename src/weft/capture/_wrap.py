@@ -183,7 +183,7 @@ def record_call(
     kwargs = {key: shared(key, value) for key, value in kwargs.items()}
     result = create(function, args, kwargs)
     for made, value in held:
-        create(still_as_given, (made, value, getattr(function, "__name__", "a function")), {})
+        create(still_as_given, (made, value, getattr(function, "__name__", "a function"), result), {})
     return result
 
 
@@ -191,7 +191,7 @@ def _is_changeable(value: Any, is_real: Callable[[Any], bool] = lambda value: Fa
     """Whether a value holds a list or the like that exists for the call alone."""
     opened = pytree.parts_of(value)
     if opened is None:
-        return False
+        return isinstance(value, set)
     frozen = isinstance(value, tuple) or getattr(getattr(value, "__dataclass_params__", None), "frozen", False)
     return any(_is_changeable(part, is_real) for part in opened[0]) if frozen else not is_real(value)
 
@@ -249,8 +249,8 @@ def as_given(value: Any) -> Any:
 
 
 @has_side_effect
-def still_as_given(now: Any, before: Any, name: str) -> None:
-    """Raise an error where a wrapped function has changed a container that it was given.
+def still_as_given(now: Any, before: Any, name: str, result: Any = None) -> None:
+    """Raise an error where a wrapped function has changed a container that it was given, or gives that one back.
 
     >>> still_as_given([1, 2], [1, 2], "add")
     >>> still_as_given([1, 2, 3], [1, 2], "add")
@@ -264,9 +264,30 @@ def still_as_given(now: Any, before: Any, name: str) -> None:
             f"{name} changes a {type(now).__name__} that it was given: the program around it would not see that",
             help="return the new contents, change a copy, or leave out weft.wrap",
         )
+    given = {id(value) for value in _changeable_in(now)}
+    for value in _changeable_in(result):
+        if id(value) in given:
+            raise CaptureError(
+                f"{name} gives back a {type(value).__name__} that it was given: the program around it has its own",
+                help="return a copy, or leave out weft.wrap",
+            )
 
 
 setattr(still_as_given, CHECKS, True)
+
+
+def _changeable_in(value: Any) -> list[Any]:
+    """The containers in a value that can be changed."""
+    waiting, found, seen = [value], [], set[int]()
+    while waiting:
+        value = waiting.pop()
+        if id(value) not in seen:
+            seen.add(id(value))
+            opened = pytree.parts_of(value)
+            waiting += opened[0] if opened else []
+            if isinstance(value, set) or (opened is not None and not isinstance(value, tuple)):
+                found.append(value)
+    return found
 
 
 def _same(now: Any, before: Any) -> bool:
@@ -277,5 +298,5 @@ def _same(now: Any, before: Any) -> bool:
         return False
     opened, other = pytree.parts_of(now), pytree.parts_of(before)
     if opened is None or other is None:
-        return isinstance(now, (int, float, complex, str, bytes)) and (now == before or now != now)
+        return isinstance(now, (int, float, complex, str, bytes, set)) and bool(now == before or now != now)
     return opened[1] == other[1] and len(opened[0]) == len(other[0]) and all(map(_same, opened[0], other[0]))

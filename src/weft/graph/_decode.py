@@ -191,7 +191,11 @@ class Decoder:
 def _check_tree(tree: Tree) -> None:
     """A container that `pytree` knows by itself, with as many children as it should have."""
     kind, context, count = tree.kind, tree.context, len(tree.children)
-    if kind is None:
+    if type(context) is pytree.Extended and context.names is not None:
+        context, count = context.context, count - len(_names(context.names))
+    if count < 0:
+        fits = False
+    elif kind is None:
         fits = context is None
     elif issubclass(kind, dict):
         paired = not issubclass(kind, defaultdict) or (type(context) is tuple and len(context) == 2)
@@ -202,22 +206,32 @@ def _check_tree(tree: Tree) -> None:
         fits = context is None and len(kind._fields) == count
     elif issubclass(kind, (list, tuple)) and not hasattr(kind, "_fields"):
         fits = context is None
-    elif kind is deque:
+    elif issubclass(kind, deque):
         fits = context is None or (type(context) is int and context >= max(count, 0))
     elif kind is MappingProxyType:
         fits = context is None and count == 1
-    elif kind in (UserDict, UserList, ChainMap):
-        fits = context == ("maps" if kind is ChainMap else "data",) and count == 1
+    elif issubclass(kind, (UserDict, UserList, ChainMap)):
+        held = _names(context)
+        fits = held[:1] == ("maps" if issubclass(kind, ChainMap) else "data",) and len(held) == count
     elif dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
-        held = expect(context, tuple, "the names of a dataclass")
+        held = _names(context, names)
         first = [name for name in names if name in held]  # attributes that are no fields stand behind them
-        fits = [*held[: len(first)]] == first and len(set(held)) == len(held) == count
-        fits = fits and not any(name.startswith("__") for name in held[len(first) :])
+        fits = [*held[: len(first)]] == first and len(held) == count
     else:
         fits = False
     if not fits:
         refuse(f"a structure does not fit its class {getattr(kind, '__name__', kind)}")
+
+
+def _names(value: Any, fields: Any = ()) -> tuple[str, ...]:
+    """The names of the attributes of a container: fields of its class, and others that are not Python's own."""
+    names: tuple[str, ...] = expect(value, tuple, "the names of attributes")
+    if not all(type(name) is str and (name in fields or name[:2] != "__") for name in names):
+        refuse(f"{_brief(list(names))} are no names of attributes")
+    if len(set(names)) != len(names):
+        refuse("an attribute is there twice")
+    return names
 
 
 def expect(value: Any, kind: type, what: str) -> Any:

@@ -143,7 +143,7 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     """Say so where a value that varies is read, and its type is not known: as a constant, it would give zeros."""
     type_ = node.meta.get("type")
     unknown = any(map(_is_open, type_)) if isinstance(type_, (tuple, list)) else _is_open(type_)
-    if not unknown or not (is_result or node.users):
+    if not unknown or not (is_result or any(user.target is not still_as_given for user in node.users)):
         return
     if node.target is getattr or _is_given(node):  # x.shape, which does not vary; what is read by that function alone
         return
