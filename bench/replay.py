@@ -75,8 +75,7 @@ class Replayer:
                     watchers.setdefault(value, self._watcher(value))
                 elif isinstance(value, type) and self._counts(value.__module__):
                     self._watch_class(value)
-        holders = [m for name, m in list(sys.modules.items()) if m is not None and name.startswith(self.package)]
-        for module in holders:
+        for module in [m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)]:
             for name, value in list(vars(module).items()):
                 if isinstance(value, types.FunctionType) and value in watchers:
                     self._patch(module, name, value, watchers[value])

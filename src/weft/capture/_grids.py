@@ -8,27 +8,54 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._numpy_special import _as_array, _typed
-from weft.capture._values import is_traced
+from weft.capture._python_calls import python_class
+from weft.capture._values import Scalar, is_traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 
+def _bounds(part: slice) -> tuple[Any, Any, Any]:
+    return 0 if part.start is None else part.start, part.stop, 1 if part.step is None else part.step
+
+
 def _line(recorder: Recorder, part: slice) -> Any:
     """The numbers of a slice: by step, or, where the step is imaginary, so many of them."""
-    start = 0 if part.start is None else part.start
-    step = 1 if part.step is None else part.step
-    if isinstance(step, complex):
-        return recorder.numpy.function(np.linspace, (start, part.stop, int(abs(step))), {})
-    return recorder.numpy.function(np.arange, (start, part.stop, step), {})
+    start, stop, step = _bounds(part)
+    if _is_complex(step):
+        return recorder.numpy.function(np.linspace, (start, stop, _count(recorder, step)), {})
+    return recorder.numpy.function(np.arange, (start, stop, step), {})
+
+
+def _is_complex(step: Any) -> bool:
+    return issubclass(python_class(step) if isinstance(step, Scalar) else type(step), (complex, np.complexfloating))
+
+
+def _count(recorder: Recorder, step: Any) -> Any:
+    return recorder.python.call(int, (abs(step),), {})
+
+
+def _axis(recorder: Recorder, part: slice, dtype: Any) -> Any:
+    """The same of a grid, which multiplies where `np.r_` takes `np.linspace`."""
+    start, stop, step = _bounds(part)
+    if _is_complex(step):
+        count = _count(recorder, step)
+        step = (stop - start) / recorder.python.call(max, (count - 1, 1), {})
+    else:
+        line = _line(recorder, part)
+        if line.spec.dtype.kind in "iu":
+            return line
+        count = line.shape[0]
+    return recorder.numpy.function(np.arange, (count,), {"dtype": dtype}) * step + start
 
 
 def _grids(recorder: Recorder, key: Any, dense: bool) -> Any:
-    parts = key if isinstance(key, tuple) else (key,)
-    lines = [_line(recorder, part) for part in parts]
+    bounds = [_bounds(part) for part in (key if isinstance(key, tuple) else (key,))]
+    known = [_typed(1.0 if _is_complex(bound) else bound) for line in bounds for bound in line]
+    whole = np.result_type(0, *known)
     if not isinstance(key, tuple):
-        return lines[0]
-    whole = np.result_type(*(line.spec.dtype for line in lines))
+        return _axis(recorder, key, whole) if _is_complex(bounds[0][2]) else _line(recorder, key)
+    lines = [_axis(recorder, part, whole) for part in key]
     lines = [line.astype(whole) if line.spec.dtype != whole else line for line in lines]
     sizes = [line.shape[0] for line in lines]
     spread = []

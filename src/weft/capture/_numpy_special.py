@@ -252,6 +252,14 @@ def _typed(value: Any) -> Any:
     return value.spec.dtype if isinstance(value, (Array, Scalar)) else value
 
 
+@special(np.min_scalar_type)
+def _min_scalar_type(recorder: Recorder, a: Any) -> Any:
+    a = recorder.numpy.of_traced(a)
+    if isinstance(a, Array) and a.spec.shape:
+        return a.spec.dtype
+    return np.min_scalar_type(recorder.concrete(a, "np.min_scalar_type"))
+
+
 @special(np.isscalar)
 def _isscalar(recorder: Recorder, element: Any) -> bool:
     return isinstance(element, Scalar)
