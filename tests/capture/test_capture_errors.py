@@ -179,7 +179,7 @@ def test_a_generator_is_refused() -> None:
         yield x
 
     for capture in (lambda: weft.compile(generator)(X), lambda: weft.trace(generator, X)):
-        with pytest.raises(CaptureError, match="generator is a generator or a coroutine") as caught:
+        with pytest.raises(CaptureError, match="generator is a generator, which gives one value") as caught:
             capture()
         assert "def generator" in str(caught.value)
 

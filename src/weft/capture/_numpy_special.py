@@ -52,7 +52,7 @@ def _array(
 
 def _without_copy(recorder: Recorder, function: Any, value: Any, dtype: Any, order: Any, copy: Any) -> Any:
     """The value; where `copy=False` asks for no copy and one is needed, NumPy's error."""
-    if copy is None or copy or getattr(copy, "name", None) == "IF_NEEDED":
+    if copy is None or getattr(copy, "name", None) == "IF_NEEDED" or copy:  # IF_NEEDED has no truth
         return value
     value = taken_out(value)
     if isinstance(value, Opaque) or (order or "K") != "K":
