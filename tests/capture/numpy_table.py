@@ -353,7 +353,7 @@ NOT_CALLED = frozenset(
 """Functions of NumPy's that the sweep leaves out: they read or write files, texts and dates, or set options; what
 `empty` gives is left to chance; `einsum` takes its arguments in a form of its own."""
 
-REFUSED = frozenset({"real_if_close", "x.byteswap"})
+REFUSED = frozenset({"min_scalar_type", "real_if_close", "x.byteswap"})
 """What is refused by name where it cannot be captured: the dtype depends on the values, or on the machine."""
 
 _OF_SOME = r"where=|initial=|mean=|correction=|, 2(, m)?\)$"
