@@ -17,11 +17,9 @@ import weft
 from weft.errors import CaptureError
 
 X = np.array([1.0, 2.0, 3.0])
-# Called with numbers by which the program looks up a dict, which is refused.
-REFUSED = {"Search": "a key of a dict that is traced"}
 
 
-@pytest.mark.parametrize("name", [name for name in stateful.CASES if name not in REFUSED])
+@pytest.mark.parametrize("name", stateful.CASES)
 def test_classes_with_state(name: str) -> None:
     """Two objects, one after the other, are given to the same compiled functions."""
     cls, given, calls = stateful.CASES[name]
@@ -43,15 +41,6 @@ def test_what_an_object_holds_needs_no_new_graph(name: str) -> None:
         for method, *args in calls:
             compiled[method](*args)
     assert [function.cache_info().misses for function in compiled.values()] == [1] * len(compiled)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_leaves_the_object_alone(name: str) -> None:
-    cls, given, calls = stateful.CASES[name]
-    held, untouched = cls(*given), cls(*given)
-    with pytest.raises(CaptureError, match=REFUSED[name]):
-        weft.compile(getattr(cls, calls[0][0]))(held, *calls[0][1:])
-    assert seen(held) == seen(untouched)
 
 
 @dataclasses.dataclass(frozen=True)

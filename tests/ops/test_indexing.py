@@ -199,7 +199,7 @@ def test_a_slice_of_a_dimension_that_is_not_a_plain_integer() -> None:
             for stop in (None, -9, -1, 0, 3, 7):
                 for step in (None, 1, 2, -1, -3):
                     key = slice(start, stop, step)
-                    found = weft.getitem(weft.spec((Dim(size), 2)), key).shape[0]
+                    found = weft.getitem(weft.Spec((Dim(size), 2)), key).shape[0]
                     assert getattr(found, "n", found) == len(range(size)[key]), (size, key)
 
 
