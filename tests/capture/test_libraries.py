@@ -139,6 +139,10 @@ def fails(x):
     opaque(x)
     raise KeyError("none of it")
 
+def mark(kept, x):
+    opaque(x)
+    kept.marked = x
+
 def smooth(x):
     return (x[1:] + x[:-1]) / 2
 
@@ -561,3 +565,58 @@ def test_a_package_whose_name_begins_as_numpy_s_is_another(tmp_path: Path, monke
     step = 1e-6 * np.array([1.0, -2.0, 0.5])
     slope = (descended(B + step) - descended(B - step)) / 2
     assert np.isclose(weft.grad(descended)(B) @ step, slope, rtol=1e-6)
+
+
+def test_objects_of_classes_that_derive_from_those_of_a_library(lib: Any) -> None:
+    class Named(lib.Points):  # type: ignore[misc, name-defined]
+        def __init__(self, x, name="points"):
+            super().__init__(x)
+            self.name = name
+
+        def last(self):
+            return self.x[-1] * 2
+
+    class Unit:
+        def __init__(self, x):
+            self.x, self.asked = x, 3
+
+    unit = Unit(T)
+
+    def asked(x):
+        points = Named(x * 2)
+        there = hasattr(points, "asked") and getattr(points, "x", None) is not None
+        return points.x * unit.asked + points.last() + len(vars(points)) + len(copy.copy(points).x), there
+
+    def in_a_loop(x):
+        total = 0.0
+        for value in x:
+            total += Named(x * value).last()
+        return total, Named(x, name="others").name
+
+    alike(asked, T)
+    alike(in_a_loop, B)
+
+
+def test_what_a_library_may_have_given_an_object_is_not_taken_for_known(lib: Any) -> None:
+    class Kept:
+        asked = 0
+
+    def has(x):
+        kept = Kept()
+        lib.mark(kept, x)
+        return x * hasattr(kept, "marked")
+
+    def all_of_it(x):
+        kept = Kept()
+        lib.mark(kept, x)
+        return x * len(vars(kept))
+
+    def another(x):
+        kept = Kept()
+        lib.mark(Kept(), x)
+        return x * hasattr(kept, "marked")
+
+    for program in (has, all_of_it):
+        with pytest.raises(CaptureError, match="of a Kept is read, which mark may change: that cannot be captured"):
+            weft.compile(program)(T)
+    alike(another, T)

@@ -93,7 +93,9 @@ class Libraries:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         """The result of a call, in a tuple; None of one that is no call of a library, or one inside of another."""
-        if self.inside is not None or type(function) is types.MethodType or not self.is_other(function):
+        if self.inside is not None or type(function) is types.MethodType:
+            return None
+        if not self.is_other(function) and not (isinstance(function, type) and function in self.whole):
             return None
         function, args = _of_class(function, args)
         recorder = self.recorder
@@ -132,13 +134,16 @@ class Libraries:
         return (self.record(function, args, kwargs),)
 
     def record(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call as a node of the graph."""
+        """A call as a node of the graph; one that makes an object of the program's is the call of its whole class."""
         recorder = self.recorder
         callbacks = self.callbacks
+        made = args[0] if args and getattr(function, "__name__", None) == "__init__" else None
+        if recorder._home(made) is not None and type(made) not in self.whole:
+            raise StaysWhole(type(made))
         for value in args:
             callbacks.check(value)
         callbacks.begin()
-        if all(map(_is_plain, (*args, *kwargs.values()))):
+        if self.is_other(function) and all(map(_is_plain, (*args, *kwargs.values()))):
             type_ = _type_now(function, args, kwargs)
             if type_ is not None:
                 node = recorder.create(function, args, kwargs, type_)

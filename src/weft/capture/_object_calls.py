@@ -44,6 +44,9 @@ def object_call(
 def own_dict(recorder: Recorder, owner: Any) -> dict[str, Any]:
     """`owner.__dict__`: a dict of what there is now."""
     state = recorder.state
+    for name in recorder.touched.attributes:
+        recorder.touched.check_attribute(owner, name)
+    recorder.touched.check_missing(owner, ".__dict__")
     home = recorder._home(owner)
     if home is not None and id(owner) not in state.owners:
         home.made.add(id(owner.__dict__))
@@ -113,6 +116,9 @@ def _is_plain(recorder: Recorder, owner: Any, name: Any) -> bool:
 def _missing(recorder: Recorder, owner: Any, name: str) -> bool:
     """Whether there is no such attribute, which the graph then takes for granted."""
     state = recorder.state
+    recorder.touched.check_attribute(owner, name)
+    if not hasattr(owner, name):
+        recorder.touched.check_missing(owner, f".{name}")
     if (id(owner), name) in state.written or (id(owner), name) in state.inputs or not state.may_have(owner):
         return not hasattr(owner, name)
     if hasattr(owner, name):

@@ -73,7 +73,7 @@ class OuterReads:
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
         touched = self.recorder.touched
-        if touched.names or touched.attributes:
+        if touched.names or touched.attributes or touched.given:
             touched.check_attribute(owner, name)
         if name == "training" and id(owner) in self.recorder.training.modes:
             return self.recorder.training.modes[id(owner)][1]

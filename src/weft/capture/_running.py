@@ -219,7 +219,7 @@ class Running(SizeNodes):
                 node.meta["must_run"] = node.meta["handed"] = True
             return Opaque(self, node)
 
-        self.touched.meet(function)
+        self.touched.meet(function, (args, kwargs))
         self.hand_out((args, kwargs))
         result = record_call(create, function, args, kwargs, lambda value: self.lists.get(value) is not None)
         self.check_apart(result, (args, kwargs))

@@ -14,11 +14,12 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Iterator
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from weft._objects import dict_of
-from weft.capture._state_places import CONTAINERS, is_object, is_own
+from weft._objects import dict_of, own_value
+from weft.capture._state_places import CONTAINERS, attributes, is_object, is_own, parts
+from weft.capture._values import Traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -35,14 +36,20 @@ class Touched:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.names: dict[tuple[int, str], str] = {}  # a space of names and a name in it → the function
+        self.names: dict[tuple[int, str], str] = {}  # a space of names and a name in it → what is told of the function
         self.attributes: dict[str, str] = {}
+        self.given: dict[str, str] = {}  # the same of libraries and of classes, which reach only what they are given
+        self.reached: dict[int, tuple[Any, str]] = {}  # these objects, by id, and what is told of the function
 
-    def meet(self, function: Any) -> None:
+    def meet(self, function: Any, given: Any) -> None:
         """A wrapped function is called; in a loop, what was read before it may be read after it as well."""
-        plain = inspect.unwrap(function)
-        for found in _own_functions(plain, set()):
-            self._take(found, plain.__name__)
+        plain: Any = inspect.unwrap(function)
+        stored, told = self.attributes, f"{plain.__name__} may change: that is marked with weft.wrap and"
+        if isinstance(plain, type) or self.recorder.libraries.is_other(plain):
+            stored, told = self.given, f"{plain.__name__} may change: that cannot be captured and"
+            self._reach(given, told)
+        for found in _own_functions(plain.__init__ if isinstance(plain, type) else plain, set()):  # type: ignore[misc]
+            self._take(found, told, stored)
         recorder = self.recorder
         if recorder.region is not recorder.root:
             reads = recorder.reads
@@ -53,7 +60,7 @@ class Touched:
             for one in list(recorder.state.inputs.values()):
                 self.check_attribute(one.owner, one.name)
 
-    def _take(self, function: FunctionType, told: str) -> None:
+    def _take(self, function: FunctionType, told: str, stored: dict[str, str]) -> None:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         for code in codes(function.__code__):
             steps = list(dis.get_instructions(code))
@@ -62,11 +69,20 @@ class Touched:
                 name = step.argval
                 stores = step.opname in _STORING
                 if "ATTR" in step.opname and (stores or (changing and name not in _METHODS)):
-                    self.attributes[name] = told
+                    stored[name] = told
                 elif "GLOBAL" in step.opname and (stores or (changing and _may_change(function.__globals__.get(name)))):
                     self.names[id(function.__globals__), name] = told
                 elif "DEREF" in step.opname and name in cells and (stores or changing):
                     self.names[id(cells[name]), name] = told
+
+    def _reach(self, value: Any, told: str) -> None:
+        """Note the objects in what is given to a library or a class, and those that they hold."""
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            if id(value) not in self.reached and not isinstance(value, (Traced, type, ModuleType, FunctionType)):
+                self.reached[id(value)] = value, told
+                waiting += [*parts(value), *(own_value(value, name) for name in attributes(value))]
 
     def check(self, space: Any, name: str) -> None:
         """Refuse to read a global, or a variable of a function around, after such a call."""
@@ -75,16 +91,21 @@ class Touched:
 
     def check_attribute(self, owner: Any, name: str) -> None:
         """The same of an attribute."""
-        if name in self.attributes and is_object(owner):
-            self._refuse(self.attributes[name], f".{name} of a {type(owner).__name__}")
+        told = self.attributes.get(name) or (self.given.get(name) if id(owner) in self.reached else None)
+        if told is not None and is_object(owner):
+            self._refuse(told, f".{name} of a {type(owner).__name__}")
         if self.names:
             self.check(dict_of(owner), name)
 
-    def _refuse(self, function: str, what: str) -> None:
+    def check_missing(self, owner: Any, what: str) -> None:
+        """Refuse to take for known what an object has not, or all that it has, after such a call."""
+        if id(owner) in self.reached and is_object(owner):
+            self._refuse(self.reached[id(owner)][1], f"{what} of a {type(owner).__name__}")
+
+    def _refuse(self, told: str, what: str) -> None:
         self.recorder.refuse(
-            f"{what} is read, which {function} may change: that is marked with weft.wrap and runs when the graph runs, "
-            "and what is read was taken down before",
-            help="return the new value from the wrapped function, or read it in a wrapped function too",
+            f"{what} is read, which {told} runs when the graph runs, and what is read was taken down before",
+            help="return the new value from that function, or read it in a function marked with weft.wrap too",
         )
 
 
