@@ -28,6 +28,8 @@ ITEMS: list[Callable[[Any, int], Any]] = [
     lambda x, k: [[1, 2], [3, 4], [5, 6]][k][k],
     lambda x, k: [("a", 1.5), ("b", 2.5), ("c", 3.5)][k],
     lambda x, k: [x, x + 1, x * 2][k].copy() * 2,
+    lambda x, k: [(slice(len(x)), 1), (slice(k, None), 2), (slice(None, 2), 3)][k],
+    lambda x, k: x[[slice(2), slice(1, None), slice(None, None, 2)][k]],
 ]
 
 
@@ -45,7 +47,7 @@ def test_items_keep_their_type(pick: Callable[[Any, int], Any]) -> None:
     assert compiled.cache_info().misses == 1
 
 
-@pytest.mark.parametrize("pick", [ITEMS[0], ITEMS[4], ITEMS[6]], ids=["numbers", "texts", "arrays"])
+@pytest.mark.parametrize("pick", [*(ITEMS[k] for k in (0, 4, 6)), lambda x, k: [2, 2][k]])
 def test_a_place_out_of_range_is_an_index_error(pick: Callable[[Any, int], Any]) -> None:
     compiled = weft.compile(lambda x: pick(x, int(x[0])))
     compiled(np.array([1.0, 0.0]))

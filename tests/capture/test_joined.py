@@ -110,6 +110,21 @@ def a_float_of_32_bits(x):
     return total
 
 
+def in_the_smallest_dtype(x):
+    kind = np.min_scalar_type(int(x.max()) * 100)
+    if kind == np.uint8:
+        kind = np.int16
+    a = x.astype(kind)
+    return a, a + 1, np.zeros(2, kind), np.dtype(kind).itemsize, np.iinfo(kind).max
+
+
+def one_of_two_slices(x):
+    part = slice(None)
+    if x[0] > 0:
+        part = slice(1, len(x))
+    return part, x[part]
+
+
 def longer_in_a_branch(x):
     a = np.zeros(2)
     for i in range(4):
@@ -177,7 +192,7 @@ PROGRAMS = [
     *(lists_of_other_lengths, a_list_of_a_branch, another_name_grows, nothing_or_an_array, nothing_first, first_place),
     *(the_best, filled_in_a_loop, wider_in_a_branch, wider_in_a_loop, a_float_of_32_bits, longer_in_a_branch),
     *(a_text_that_grows, a_tuple_that_grows, a_list_or_an_array, first_of_some, first_of_some_or_nothing),
-    *(first_of_a_list, some_of_an_array, rows_of_other_lengths, appended),
+    *(first_of_a_list, some_of_an_array, rows_of_other_lengths, appended, in_the_smallest_dtype, one_of_two_slices),
 ]
 POINTS = ([1.0, 2.0, -3.0], [-1.0, -2.0, -1.0], [3.0, 1.0, 7.0], [-1.0, 1.0, 3.0])
 

@@ -102,6 +102,14 @@ def raveled_vector(a, n):
     w[:] = n
 
 
+def places_of_labels(a, n):
+    labels, places = np.unique(a % 3, return_inverse=True)
+    flat = places.reshape(-1)
+    flat[flat < 2] += n
+    labels.reshape(-1, 1)[0] = n
+    return flat, places, labels
+
+
 def grids() -> Iterator[Any]:
     def grid(rows: int, columns: int) -> Any:
         return np.arange(float(rows * columns)).reshape(rows, columns)
@@ -114,7 +122,7 @@ def grids() -> Iterator[Any]:
 PROGRAMS = (
     *(columns_flattened, first_columns, one_row, one_column, turned, every_other_row, every_other_column),
     *(last_rows_turned, in_order, in_other_order, columns_in_order, rows_in_order, by_columns),
-    *(raveled_or_reshaped, raveled_vector),
+    *(raveled_or_reshaped, raveled_vector, places_of_labels),
 )
 
 

@@ -111,6 +111,7 @@ np.isrealobj(x) ;; np.isneginf(x) ;; np.isposinf(x) ;; np.ndim(X) ;; np.ndim(k) 
 np.size(X) ;; np.size(X, 1) ;; np.size(k) ;; np.result_type(x, f) ;; np.result_type(f, k)
 np.promote_types(x.dtype, f.dtype) ;; np.can_cast(x.dtype, np.int64) ;; np.can_cast(i.dtype, x.dtype)
 np.issubdtype(x.dtype, np.floating) ;; np.min_scalar_type(k) ;; np.min_scalar_type(k * 100)
+np.min_scalar_type(i.max()) ;; np.finfo((x * k).dtype).eps
 np.min_scalar_type(-r) ;; np.min_scalar_type(X) ;; np.common_type(x, f) ;; np.dtype(x.dtype)
 np.isdtype(x.dtype, "real floating") ;; np.shares_memory(x, x[1:]) ;; np.may_share_memory(x, y) ;; np.float32(x)
 np.float32(r) ;; np.int64(r) ;; np.int32(k) ;; np.uint8(k) ;; np.float64(k) ;; np.complex128(x[0]) ;; np.bool_(k)

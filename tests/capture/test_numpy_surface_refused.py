@@ -25,7 +25,6 @@ REFUSED = {
     "c.view(float)": ".view() as a dtype of another size",
     "np.equal(x, y, dtype=object)": "np.equal in object",
     "np.real_if_close(c)": "np.real_if_close of complex numbers",
-    "np.min_scalar_type(x.max())": "np.min_scalar_type needs the value",
     "X[:, ::2].ravel('K')": "order='K' of an array whose elements do not lie in order",
     "np.vectorize(lambda v: v, excluded=[1])(x)": "np.vectorize with excluded",
     "np.vectorize(lambda v: (v, v), otypes='dd')(x)": "np.vectorize with several results",

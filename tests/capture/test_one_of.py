@@ -89,6 +89,14 @@ def a_ufunc(x: Any) -> Any:
     return wave(x), [wave(v) for v in x], list(map(wave, x)), wave.__name__
 
 
+def a_function_of_numpy(x: Any) -> Any:
+    if x[0] > 0:
+        least, name = np.nanmin, "nanmin"
+    else:
+        least, name = np.min, "min"
+    return least(x), least(x, axis=0, keepdims=True), least.__name__ == name
+
+
 def one_of_three(x: Any) -> Any:
     if x[0] > 2:
         change = np.sin
@@ -197,7 +205,8 @@ def a_function_given_back(x: Any) -> Any:
 
 
 PROGRAMS = [
-    a_ufunc, one_of_three, one_of_operator, one_of_builtins, in_a_list, in_a_list_from_behind, in_a_dict, a_class,
+    a_ufunc, a_function_of_numpy,
+    one_of_three, one_of_operator, one_of_builtins, in_a_list, in_a_list_from_behind, in_a_dict, a_class,
     an_object, changes_and_operators, known_by_other_names, none_or_an_object, asked_for_its_class, in_a_loop,
     the_largest, chosen_again, given_back, a_function_given_back,
 ]  # fmt: skip

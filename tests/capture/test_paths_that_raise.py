@@ -107,6 +107,13 @@ def membership_in_a_number(x):
     return x * 2
 
 
+def a_division(x):
+    none = len(PAIR) - 2
+    if x > 0:
+        return 1.0 / none
+    return x * 2
+
+
 PROGRAMS: list[Callable[..., Any]] = [
     an_assertion_that_is_false,
     an_assertion_without_a_text,
@@ -123,6 +130,7 @@ PROGRAMS: list[Callable[..., Any]] = [
     a_loop_over_a_number,
     a_comprehension_over_a_number,
     membership_in_a_number,
+    a_division,
 ]
 
 
@@ -134,6 +142,21 @@ def test_only_the_path_that_is_taken_raises(how: Any, program: Callable[..., Any
         assert_same(call(captured, (x,)), call(program, (x,)))
     if how is weft.compile:
         assert not captured._ran_plainly
+
+
+def test_a_step_that_a_break_leaves_out_may_raise() -> None:
+    def weighted(x, weights):
+        total = 0.0
+        for k in range(len(weights)):
+            total += weights[k] / (len(weights) - 1 - k)
+            if x > 0:
+                break
+        return total
+
+    compiled = weft.compile(weighted)
+    for x in (1.0, -1.0):
+        assert_same(call(compiled, (x, (3, 1))), call(weighted, (x, (3, 1))))
+    assert not compiled._ran_plainly
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)

@@ -39,6 +39,7 @@ tuple(v + 1 for v in x) ;; next(iter(x)) ;; next(iter(l)) ;; iter(x).__next__() 
 isinstance(k, int) ;; isinstance(r, (int, float)) ;; isinstance(x[0], float) ;; isinstance(x[0], np.floating)
 isinstance(i[0], (int, np.integer)) ;; isinstance(l, list) ;; isinstance(t, int) ;; type(x) is np.ndarray
 type(k) is int ;; type(x[0]) ;; type(k)(3.5) ;; callable(x) ;; hasattr(x, "shape") ;; hasattr(x, "foo")
+hasattr(x, "__name__") ;; hasattr(x[0], "mro") ;; hasattr(k, "__dict__") ;; getattr(x, "__name__", 5)
 getattr(x, "shape") ;; getattr(x, "foo", 5) ;; issubclass(type(x), np.ndarray) ;; x is x ;; x is None ;; k == None
 str(k) ;; str(r) ;; str(x) ;; repr(x) ;; repr(k) ;; str(x[0]) ;; f"{k}" ;; f"{r:.3f}"
 f"{x[0]:.2e} {k:03d} {k!r:>5}" ;; f"{r:{k}.2f}" ;; f"{x}" ;; f"{x.shape} {x.dtype}" ;; f"{k=}" ;; f"{{}}{k}"

@@ -17,6 +17,7 @@ import decimal
 import fractions
 import functools
 import heapq
+import inspect
 import io
 import itertools
 import json
@@ -360,3 +361,16 @@ def test_texts_that_are_joined(program: Callable[..., Any]) -> None:
                 compiled(x)
         else:
             assert repr(compiled(x)) == repr(program(x))
+
+
+def summed(mask, image=None, *, scale=1.0):
+    return mask.sum() * scale
+
+
+def test_what_inspect_tells_of_a_function() -> None:
+    def asked(function, x):
+        given = inspect.getfullargspec(function)
+        return given, len(inspect.signature(function).parameters), x * len(given.args)
+
+    assert weft.compile(asked)(summed, 2.0) == asked(summed, 2.0)
+    assert weft.compile(lambda x: asked(summed, x))(2.0) == asked(summed, 2.0)

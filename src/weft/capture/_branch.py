@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _AS_PYTHON = frozenset(
     {
         *("weft.capture._changes.uncaptured", "weft.capture._collect.collect", "weft.capture._loop_for.begun"),
-        *(f"weft.capture._hooks.{name}" for name in ("getitem", "percent")),
+        *(f"weft.capture._hooks.{name}" for name in ("getitem", "operate", "percent")),
         *("weft.capture._plain.merged", "weft.capture._python_calls.contains", "weft.capture._reads.attribute"),
     }
 )

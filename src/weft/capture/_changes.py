@@ -416,6 +416,8 @@ def _recordable(function: Any) -> bool:
 
 def _only_stores(function: Any) -> bool:
     """Whether a function calls none of those it is given: containers, and their methods but for `sort(key=…)`."""
+    if getattr(function, "__module__", None) == "inspect":  # it asks about them
+        return True
     if isinstance(function, type):
         return not (function in _APPLYING or function.__module__ == "itertools")
     owner = getattr(function, "__self__", None)

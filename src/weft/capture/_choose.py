@@ -39,14 +39,16 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
         if not recorder.deriving and all(type(leaf) in _DATA for leaves, _ in parts for leaf in leaves):
             return chosen(recorder, values, key, list(values))
         _refuse(recorder, name, values)
-    columns = zip(*(leaves for leaves, _ in parts), strict=True)
+    columns = list(zip(*(leaves for leaves, _ in parts), strict=True))
+    if all(map(_is_one, columns)):
+        recorder.getitem(recorder.constant(np.arange(len(values))), key)  # raises where there is none
     item = tree.unflatten([_one(recorder, name, column, key) for column in columns]) if first else values[0]
     recorder.stand_ins.note(item, *values, why=f"a {name} has been indexed by a traced value")
     return recorder.lists.standing(item, f"one of the items of a {name}")
 
 
 def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
-    if all(is_same(value, values[0]) for value in values) and not isinstance(values[0], Traced):
+    if _is_one(values):
         return values[0]
     kinds = {_kind(value) for value in values}
     if len(kinds) > 1 and all(isinstance(value, (Array, np.ndarray)) for value in values):
@@ -79,6 +81,11 @@ def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     return made
 
 
+def _is_one(values: tuple[Any, ...]) -> bool:
+    """Whether values are one and the same, known before the program runs."""
+    return all(is_same(value, values[0]) for value in values) and not isinstance(values[0], Traced)
+
+
 def _unlike(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     """One of arrays that differ in shape or dtype: nothing more is known of it, and it is only read."""
     if recorder.deriving or not recorder.branches or not all(isinstance(v, (Array, np.ndarray)) for v in values):
@@ -103,8 +110,8 @@ def _kind(value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number or a text: nobody changes it."""
-    return not isinstance(value, (Array, np.ndarray)) and _kind(value) is not None
+    """Whether a value is a number, a text or None: nobody changes it."""
+    return value is None or (not isinstance(value, (Array, np.ndarray)) and _kind(value) is not None)
 
 
 def _share(recorder: Any, values: tuple[Any, ...], made: Array) -> None:

@@ -413,7 +413,7 @@ class CompiledFunction:
     def _capture(self, args: list[Any], kwargs: dict[str, Any], values: tuple[Any, ...] = ()) -> Entry:
         ladder = {None: (True, False), True: (True,), False: (False, True)}[self._dynamic]
         ways = [(dynamic, False, False) for dynamic in ladder]
-        ways += [] if self._dynamic else [(ladder[0], False, True)]
+        ways += [] if self._dynamic else [(dynamic, False, True) for dynamic in ladder]
         if self._dynamic is not False and large_data([*args, *kwargs.values()]):
             ways = [*((dynamic, True, joins) for dynamic, _, joins in ways), *ways]
         met: list[Exception] = []

@@ -56,9 +56,11 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     else:
         return Explanation(name, (report(entry),))
     fixed = Explanation(name, (), problems, _stopped=stopped)
+    several = ("with variables of several types", "with one type for each variable")
     for how, way in (
         ({"dynamic": False}, fixed._way),
-        ({"dynamic": True, "joins": True}, ("with variables of several types", "with one type for each variable")),
+        ({"dynamic": True, "joins": True}, several),
+        ({"dynamic": False, "joins": True}, several),
     ):
         with contextlib.suppress(Exception, OverBudget):  # it is told of already, with open sizes
             entry = _entry(function, args, kwargs, **how)

@@ -88,6 +88,8 @@ def any_type(recorder: Recorder, *values: Any) -> Type | None:
     """
     if not recorder.joins or recorder.deriving or recorder.tensors or not all(map(_joinable, values)):
         return None
+    if values and all(isinstance(value, type) for value in values):
+        return None  # a call of one is captured
     for value in values:
         if type(value) is list:
             recorder.lists.share(value)
@@ -100,7 +102,9 @@ def any_type(recorder: Recorder, *values: Any) -> Type | None:
 def _joinable(value: Any) -> bool:
     if type(value) in (list, tuple):
         return all(map(_joinable, value))
-    return value is None or isinstance(value, (Opaque, str, np.ndarray)) or type_of(value) is not None
+    if isinstance(value, type):  # of numbers, in place of their dtype
+        return issubclass(value, NUMBERS)
+    return value is None or isinstance(value, (Opaque, str, np.dtype, np.ndarray)) or type_of(value) is not None
 
 
 def _is_fixed(value: Any) -> bool:

@@ -11,7 +11,7 @@ from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._numpy_special import _as_array, copied, count_of, in_order
 from weft.capture._refusals import refuse_class_of_arrays
-from weft.capture._values import Array, Scalar
+from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step
 from weft.graph import Node
 from weft.ops import Spec
@@ -49,6 +49,8 @@ def _astype(
     subok: Any = True,
     copy: Any = True,
 ) -> Any:
+    if isinstance(dtype, Traced) and copy is True:
+        return recorder.call_method(a, "astype", (dtype, order, casting), {})
     dtype = np.dtype(dtype)
     np.empty(0, a.spec.dtype).astype(dtype, casting=casting)
     if not copy and dtype == a.spec.dtype:

@@ -17,7 +17,7 @@ from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._numpy_probe import Shared
 from weft.capture._opaque import Opaque
-from weft.capture._values import Array, Scalar, is_traced
+from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.capture._views import held
 from weft.ops import Spec
 from weft.ops._numpy import op_call
@@ -257,6 +257,8 @@ def _min_scalar_type(recorder: Recorder, a: Any) -> Any:
     a = recorder.numpy.of_traced(a)
     if isinstance(a, Array) and a.spec.shape:
         return a.spec.dtype
+    if isinstance(a, Traced) and not recorder.can_decide(a):
+        return recorder.opaque(np.min_scalar_type, (a,), {})
     return np.min_scalar_type(recorder.concrete(a, "np.min_scalar_type"))
 
 

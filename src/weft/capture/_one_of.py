@@ -21,7 +21,10 @@ from weft.capture._values import Scalar, Traced
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
-CALLED = (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial, np.ufunc)
+CALLED = (
+    *(type, types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial, np.ufunc),
+    type(np.sum),
+)
 
 
 _EXACT = 2**53

@@ -463,7 +463,7 @@ def attribute(value: Traced, name: str) -> Any:
 
         numpy = value.recorder.numpy
         return BoundMethod(value, name, lambda *args, **how: numpy.function(np.asarray, (value, *args), how))
-    if hasattr(type(value), name) and not hasattr(known, name):
+    if hasattr(type(value), name) and not _have(known, name):
         raise AttributeError(f"'{known.__name__}' object has no attribute '{name}'", name=name, obj=value)
     return getattr(value, name)
 
@@ -472,14 +472,19 @@ def attribute(value: Traced, name: str) -> Any:
 def _getattr(calls: PythonCalls, x: Any, name: str, *default: Any) -> Any:
     if not isinstance(x, Traced):
         return getattr(x, name, *default)
-    if default and isinstance(x, (Array, Scalar)) and not asked(x, hasattr(python_class(x), name)):
+    if default and isinstance(x, (Array, Scalar)) and not asked(x, _have(python_class(x), name)):
         return default[0]
     return attribute(x, name)
 
 
 @python(hasattr)
 def _hasattr(calls: PythonCalls, x: Any, name: str) -> bool:
-    return asked(x, hasattr(python_class(x), name)) if isinstance(x, (Array, Scalar)) else hasattr(x, name)
+    return asked(x, _have(python_class(x), name)) if isinstance(x, (Array, Scalar)) else hasattr(x, name)
+
+
+def _have(cls: type, name: str) -> bool:
+    """Whether objects of a class have an attribute: a class has some of its own beside, such as `__name__`."""
+    return any(name in vars(base) for base in cls.__mro__)
 
 
 @python(filter)

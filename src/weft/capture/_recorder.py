@@ -364,7 +364,10 @@ class Recorder(Running, Memory, Refusals):
         # NumPy keeps the order of what it was given, where it can. Whether that matters turns out later, if at all.
         given: Any = [a for a in arrays_in(arguments) if len(a.spec.shape) > 1]
         alike = isinstance(op.eval, np.ufunc) or op.name in _KEEPING_ORDER
-        layout = False if op.name in _IN_ANY_ORDER else (Alike(given) if alike else given) or "C"
+        layout = (Alike(given) if alike else given) or "C"
+        if op.name in _IN_ANY_ORDER:
+            whole = op.name == "unique" and arguments[list(op.__signature__.parameters).index("axis")] is None
+            layout = "C" if whole else False
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
 
     def squeezed(self, arguments: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -485,8 +488,9 @@ class Recorder(Running, Memory, Refusals):
                 return self.computed_integer(function, args, dims)
         if function is operator.pos and kinds[0] is int:
             return args[0]
-        given = zip(args, kinds, strict=True)
-        kind = type(function(*[REPRESENTATIVES[kind] if isinstance(a, Scalar) else a for a, kind in given]))
+        # A division by zero raises when the graph runs, if it comes to that.
+        given = [REPRESENTATIVES[k] if isinstance(a, Scalar) or not a else a for a, k in zip(args, kinds, strict=True)]
+        kind = type(function(*given))
         hint = self._hint(function, args)
         relation = None
         if function in _RELATIONS and all(kind in (int, bool) for kind in kinds):

@@ -326,7 +326,7 @@ class Running(SizeNodes):
             from weft.ops import Spec
 
             return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
-        if cls is np.poly1d or issubclass(cls, ABCPolyBase):
+        if cls in (np.poly1d, np.dtype, np.finfo, np.iinfo) or issubclass(cls, ABCPolyBase):
             return self.opaque(cls, args, kwargs)
         return self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
 

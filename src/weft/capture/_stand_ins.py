@@ -32,8 +32,22 @@ class ObjectTree(Tree):
         return build(self, [child._build(leaves) for child in self.children])
 
 
+class SliceTree(Tree):
+    """The structure of a slice: its bounds and its step."""
+
+    def _build(self, leaves: Iterator[Any]) -> Any:
+        return slice(*[child._build(leaves) for child in self.children])
+
+
+def _taken_apart(value: Any) -> tuple[Any, Any] | None:
+    """The parts of a container and its context; those of a slice too, which to users of trees is a leaf."""
+    return ((value.start, value.stop, value.step), None) if type(value) is slice else pytree.parts_of(value)
+
+
 def build(tree: Tree, parts: list[Any]) -> Any:
     """A container or an object of given parts."""
+    if isinstance(tree, SliceTree):
+        return slice(*parts)
     if not isinstance(tree, ObjectTree):
         return pytree.from_parts(tree.kind, tree.context, parts)
     kind: Any = tree.kind
@@ -45,7 +59,7 @@ def build(tree: Tree, parts: list[Any]) -> Any:
 
 def parts_of(value: Any) -> list[Any]:
     """The parts of a container or an object, as its tree has them."""
-    opened = pytree.parts_of(value)
+    opened = _taken_apart(value)
     return [getattr(value, name) for name in attributes(value)] if opened is None else list(opened[0])
 
 
@@ -75,8 +89,8 @@ def _flatten(recorder: Recorder, value: Any, leaves: list[Any], objects: bool, a
         leaves.append(value)
         return LEAF
     known = recorder.lists.grown and recorder.lists.get(value) is not None
-    opened = None if known or (not objects and has_identity(value)) else pytree.parts_of(value)
-    kind: Any = Tree
+    opened = None if known or (not objects and has_identity(value)) else _taken_apart(value)
+    kind: Any = SliceTree if type(value) is slice else Tree
     if opened is None and not known and objects and len(leaves) < _MOST and opens(recorder, value):
         if id(value) in around:
             leaves.append(value)
@@ -235,7 +249,7 @@ class StandIns:
 
 
 def _opened(value: Any) -> bool:
-    return pytree.parts_of(value) is not None or is_object(value)
+    return _taken_apart(value) is not None or is_object(value)
 
 
 class Meeting:
