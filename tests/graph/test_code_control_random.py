@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import cases
 import numpy as np
 import pytest
 from body_builder import compiled
@@ -13,8 +12,6 @@ from structured_programs import arguments, program
 import weft
 from weft.graph._code_program import Program
 from weft.graph._storage import Storage
-from weft.graph._storage_kinds import OWN, Keys, sharing
-from weft.ops._op import TABLE
 
 _BATCH = 100
 
@@ -80,36 +77,3 @@ def test_random_programs_write_in_place_often() -> None:
     assert silent > 10
     assert copied > 50
     assert rows > 0
-
-
-# What ops give
-
-
-def _arrays(value: Any) -> list[np.ndarray]:
-    if isinstance(value, np.ndarray):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [array for part in value for array in _arrays(part)] if isinstance(value, (list, tuple)) else []
-
-
-def test_what_counts_as_memory_of_its_own_is() -> None:
-    seen = 0
-    for name, found in cases.load_all().items():
-        for case in found:
-            graph = weft.Graph()
-            graph.output(graph.call_function(TABLE[name], (graph.placeholder("x"),), case.kwargs))
-            built = Program(graph)
-            (statement,) = built.top.statements
-            if sharing(statement, Keys(built)) != OWN:  # type: ignore[arg-type]  # the only statement there is
-                continue
-            try:
-                result = TABLE[name](*case.args, **case.kwargs)
-            except Exception:  # cases of errors have tests of their own
-                continue
-            seen += 1
-            given = _arrays(list(case.args)) + _arrays(case.kwargs)
-            for array in _arrays(result):
-                assert not any(np.may_share_memory(array, one) for one in given), case.name
-                assert array.flags.writeable, case.name
-    assert seen > 500

@@ -14,6 +14,7 @@ from weft import pytree
 from weft.errors import NotDifferentiable, UnknownShape
 from weft.ops import TABLE, Spec, spec_of
 from weft.ops._families import Reals
+from weft.ops._op import OWN, SHOWN, VIEW, Op
 
 CASES = load_all()
 POINTWISE = [op for op in TABLE.values() if op.domain is not None]
@@ -66,6 +67,45 @@ def test_value(case: Case) -> None:
     assert case.ref is not None, f"{case.name} has neither a reference nor a check"
     expected = case.ref(*args, **case.kwargs)
     _assert_same(result, expected, case.rtol)
+
+
+@by_name
+def test_memory(case: Case) -> None:
+    """Results lie where the op says, however its arguments lie."""
+    memory = TABLE[case.op].memory
+    for laid in (np.copy, _by_columns, _with_gaps) if case.kwargs.get("copy") is not False else (np.copy,):
+        args = _laid_out(case.args, laid)
+        given, found = _arrays(args), _arrays(TABLE[case.op](*args, **case.kwargs))
+        shared = [array for array in found if any(np.shares_memory(array, each) for each in given)]
+        assert memory != OWN or not shared
+        if memory in (OWN, VIEW):
+            assert all(array.flags.writeable and 0 not in _strides(array) for array in found)
+            assert not any(np.shares_memory(array, each) for array in shared for each in given[1:])
+
+
+def _laid_out(value: Any, laid: Any) -> Any:
+    return pytree.map(lambda leaf: laid(leaf) if isinstance(leaf, np.ndarray) else leaf, value)
+
+
+def _by_columns(x: np.ndarray) -> np.ndarray:
+    return np.array(x, order="F")
+
+
+def _with_gaps(x: np.ndarray) -> np.ndarray:
+    return np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x.copy()
+
+
+def _arrays(value: Any) -> list[np.ndarray]:
+    return [leaf for leaf in pytree.leaves_of(value) if isinstance(leaf, np.ndarray)]
+
+
+def _strides(x: np.ndarray) -> list[int]:
+    return [stride for stride, size in zip(x.strides, x.shape, strict=True) if size > 1 and x.size]
+
+
+def test_an_op_that_says_nothing_of_memory_may_give_any() -> None:
+    assert Op.__init__.__kwdefaults__["memory"] is None
+    assert {op.memory for op in TABLE.values()} == {OWN, VIEW, SHOWN, None}
 
 
 def _evaluated_by_another(case: Case) -> bool:

@@ -27,7 +27,6 @@ from weft.graph._storage_kinds import (
     NOTHING,
     NUMBERS,
     OTHER,
-    OWN,
     SURE_ARRAYS,
     Keys,
     changes_list,
@@ -39,6 +38,7 @@ from weft.graph._storage_kinds import (
 )
 from weft.graph._storage_loops import LoopAnalysis
 from weft.graph._storage_views import WriteBacks
+from weft.ops._op import OWN
 from weft.ops.indexing import add_into, assign
 
 _FOREIGN = 0  # memory that is not ours, wherever it lies

@@ -16,23 +16,11 @@ from weft.graph._code_program import GETITEMS, INDEX_ADD, INDEX_UPDATE, Program
 from weft.graph._code_values import Plain
 from weft.graph._effects import CHECKS, HOLDS
 from weft.graph._node import Node
-from weft.ops._op import TABLE, Op, op_of
+from weft.ops._op import OWN, TABLE, VIEW, Op, op_of
 from weft.ops._spec import Spec
 
 NUMBERS = (int, float, bool, complex)
 
-_OWN = frozenset(
-    "zeros ones empty full eye arange linspace zeros_like ones_like empty_like full_like "
-    "sum prod max min mean var std all any argmax argmin count_nonzero logsumexp cumulative_sum cumulative_prod "
-    "cumsum cumprod nansum nanmean matmul dot inner outer vdot vecdot tensordot kron cross trace det inv solve "
-    "cholesky norm vector_norm matrix_norm index_update index_add place_at take take_along_axis put_along_axis "
-    "scatter_add searchsorted isin nonzero bincount concat stack hstack vstack tile repeat roll clip triu tril sort "
-    "argsort softmax log_softmax gelu elu leaky_relu linear conv1d conv2d conv3d fft ifft rfft irfft copy "
-    "median quantile standard_uniform standard_normal standard_exponential uniform normal integers one_hot".split()
-)
-_SHOWN = frozenset({"real", "imag", "conj", "positive"})  # pointwise, and still possibly the argument itself
-# Views that may be written wherever what they show may be written: no element of them stands twice in memory.
-_VIEWS = frozenset("reshape permute_dims swapaxes moveaxis expand_dims squeeze flip matrix_transpose ravel".split())
 _OPERATORS = frozenset(
     getattr(operator, name)
     for name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lshift rshift neg pos invert abs "
@@ -47,14 +35,11 @@ _OWN_METHODS = frozenset(
 _LIST_METHODS = frozenset("append clear extend insert pop remove reverse".split())
 _VIEW_METHODS = frozenset("reshape transpose swapaxes ravel squeeze view".split())
 
-OWN, VIEW, OTHER, NOTHING = "own", "view", "other", "nothing"
+OTHER, NOTHING = "other", "nothing"
 
 
 def sharing(statement: Plain, keys: Keys) -> str:
-    """Where the memory of a result may lie.
-
-    OWN: its own. VIEW: that of the arguments, written to as they are. OTHER: anywhere. NOTHING: it has none.
-    """
+    """Where the memory of a result may lie: OWN and VIEW as ops say it, OTHER: anywhere, NOTHING: it has none."""
     node = statement.node
     known = statement.value.type
     if isinstance(known, type) and known in NUMBERS:
@@ -101,9 +86,7 @@ def _of_op(op: Op, statement: Plain) -> str:
         return OWN if statement.kwargs.get("copy", True) is True else OTHER
     if op.name == "reshape" and statement.kwargs.get("copy") is True:
         return OWN
-    if op.name in _OWN or (op.domain is not None and op.name not in _SHOWN):
-        return OWN
-    return VIEW if op.name in _VIEWS else OTHER
+    return op.memory if op.memory in (OWN, VIEW) else OTHER
 
 
 def _item(statement: Plain, keys: Keys) -> str:

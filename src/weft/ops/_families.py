@@ -5,7 +5,8 @@
 Pointwise ops give the plain derivative dy/dx, for real and for complex numbers; the family multiplies it into the
 gradient (conjugated, so that for a real loss the gradient points along steepest ascent). Where the function is not
 holomorphic, or another form is better, `vjp` states the pullback itself. Ops outside every family use `op`; functions
-over other ops use `composite`.
+over other ops use `composite`. What an op gives lies in memory of its own unless its declaration says otherwise by
+`memory`; the tests call every op to see whether that is so.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from weft.errors import DtypeError, NotDifferentiable
 from weft.ops._dim import Dim
 from weft.ops._drawing import RandomOp
-from weft.ops._op import TABLE, Op, Rule, Rules, is_flat
+from weft.ops._op import OWN, TABLE, VIEW, Op, Rule, Rules, is_flat
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of, spec_of
 
 Derivative = Rule | NotDifferentiable
@@ -47,9 +48,10 @@ def unary(
     numpy: Sequence[Any] | None = None,
     domain: Reals | None = None,
     linear: bool = False,
+    memory: str | None = OWN,
 ) -> Op:
     """Declare an op of one array, element by element."""
-    return _pointwise(name, ("x",), eval, (derivative,), (vjp,), doc, numpy, domain, linear=linear)
+    return _pointwise(name, ("x",), eval, (derivative,), (vjp,), doc, numpy, domain, linear=linear, memory=memory)
 
 
 def binary(
@@ -126,6 +128,7 @@ def reduction(
             signature=signature,
             numpy=numpy,
             linear=linear,
+            memory=OWN,
         )
 
     return declare
@@ -136,6 +139,7 @@ def movement(
     shape: Callable[..., Sequence[int]],
     vjp: Derivative,
     numpy: Sequence[Any] = (),
+    memory: str | None = VIEW,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op that only moves elements of its first argument; `shape(shape, *parameters)` gives the new shape."""
 
@@ -153,6 +157,7 @@ def movement(
             doc=_doc(function),
             numpy=numpy,
             linear=True,
+            memory=memory,
         )
 
     return declare
@@ -166,6 +171,7 @@ def op(
     numpy: Sequence[Any] = (),
     linear: bool = False,
     random: bool | Callable[..., bool] = False,
+    memory: str | None = OWN,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op outside the families; the function decorated evaluates it on arrays.
 
@@ -184,6 +190,7 @@ def op(
             numpy=numpy,
             linear=linear,
             random=random,
+            memory=memory,
         )
 
     return declare
@@ -197,6 +204,7 @@ def composite(
     eval: Callable[..., Any] | None = None,
     infer: Callable[..., Any] | None = None,
     scalar: bool = False,
+    memory: str | None = OWN,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare a function over other ops. Its shape rule and its derivatives are those of its body.
 
@@ -223,6 +231,7 @@ def composite(
             numpy=numpy,
             body=function,
             random=random,
+            memory=memory,
         )
         return made
 
@@ -266,6 +275,7 @@ def _pointwise(
     *,
     commutative: bool = False,
     linear: bool = False,
+    memory: str | None = OWN,
 ) -> Op:
     def infer(*values: Any) -> Spec:
         shape = broadcast_shapes(name, *map(shape_of, values))
@@ -289,6 +299,7 @@ def _pointwise(
         commutative=commutative,
         linear=linear,
         domain=domain or Reals(),
+        memory=memory,
     )
 
 

@@ -94,7 +94,7 @@ def _numpy_diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append:
     return np.diff(a, n, axis, **ends)
 
 
-@composite(arrays=("a", "prepend", "append"), eval=_numpy_diff)
+@composite(arrays=("a", "prepend", "append"), eval=_numpy_diff, memory=None)
 def diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """`diff` with numbers joined to the ends, which NumPy makes arrays of: they promote the result."""
     ends = [None if end is None else asarray(end) for end in (prepend, append)]
@@ -180,13 +180,13 @@ def full_shaped(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any) -> An
 # ── Several at once ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@composite(arrays=("arys",), eval=np.atleast_1d)
+@composite(arrays=("arys",), eval=np.atleast_1d, memory=None)
 def all_atleast_1d(*arys: Any) -> tuple[Any, ...]:
     """Each array, or one of a single element for a scalar."""
     return tuple(atleast_1d(each) for each in arys)
 
 
-@composite(arrays=("arys",), eval=np.atleast_2d)
+@composite(arrays=("arys",), eval=np.atleast_2d, memory=None)
 def all_atleast_2d(*arys: Any) -> tuple[Any, ...]:
     """Each array with dimensions of size one in front until it has two."""
     return tuple(atleast_2d(each) for each in arys)

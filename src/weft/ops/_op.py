@@ -50,6 +50,9 @@ _by_function: dict[Any, Op] = {}
 TABLE: Mapping[str, Op] = MappingProxyType(_ops)
 """Every op by name."""
 
+OWN, VIEW, SHOWN = "own", "view", "shown"
+"""Where the arrays lie that an op gives: see `Op`."""
+
 
 class Op:
     """One operation: evaluation, shape rule, derivative and documentation in one place.
@@ -60,6 +63,12 @@ class Op:
     For an op with several results `g` and `y` are tuples. `linear` says that the op is linear in the arrays that have
     rules, taken together. `random` says whether calls draw random numbers, or tells it
     from the arguments of a call: see `draws`.
+
+    `memory` says where the arrays lie that a call gives. OWN: in memory of their own. VIEW: in that of the first
+    argument, each element of it in one place at most, so that it may be written through the result; a copy is made only
+    where no view can show the elements. SHOWN: in that of the arguments too, but not to be written, because an element
+    stands in several places, the result is read-only, or there are several results. None, which is what an op says that
+    says nothing: any of these, or the argument itself.
     """
 
     def __init__(
@@ -78,6 +87,7 @@ class Op:
         linear: bool = False,
         random: bool | Callable[..., bool] = False,
         domain: Any = None,
+        memory: str | None = None,
     ) -> None:
         self.name = self.__name__ = self.__qualname__ = name
         self.__module__ = "weft"
@@ -92,6 +102,7 @@ class Op:
         self.linear = linear
         self.random = random
         self.domain = domain
+        self.memory = memory
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.

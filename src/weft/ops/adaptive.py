@@ -195,7 +195,7 @@ _RULES: dict[str, tuple[Callable[[int, int, float, bool], Any], int | None]] = {
 }
 
 
-@composite(arrays=("input",))
+@composite(arrays=("input",), memory=None)
 def interpolate(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool = False
 ) -> Any:

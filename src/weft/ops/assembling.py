@@ -10,6 +10,7 @@ import numpy as np
 from weft.errors import IndexingError, ShapeError
 from weft.ops._families import composite
 from weft.ops._matrices import put_in
+from weft.ops._op import SHOWN, VIEW
 from weft.ops._spec import dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import arange, asarray, zeros
 from weft.ops.cumulative import along
@@ -48,7 +49,7 @@ def _raised(x: Any) -> Any:
     return reshape(x, (1, 1, 1) if not shape else (1, *shape, 1) if len(shape) == 1 else (*shape, 1))
 
 
-@composite(arrays=("x",), numpy=(np.atleast_3d,), eval=np.atleast_3d)
+@composite(arrays=("x",), numpy=(np.atleast_3d,), eval=np.atleast_3d, memory=None)
 def atleast_3d(x: Any, /) -> Any:
     """The array with dimensions of size one around its own until it has three."""
     return _raised(asarray(x))
@@ -195,7 +196,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 # ── Sections ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@composite(arrays=("ary",), numpy=(np.array_split,), eval=np.array_split)
+@composite(arrays=("ary",), numpy=(np.array_split,), eval=np.array_split, memory=SHOWN)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """The array cut at indices, or into a number of parts whose sizes differ by one at most, as a list."""
     at = normalize_axis("array_split", axis, len(shape_of(ary)))
@@ -209,7 +210,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 # NumPy's own `split`, which gives a list; the op of that name gives a tuple.
-@composite(arrays=("ary",), eval=np.split)
+@composite(arrays=("ary",), eval=np.split, memory=SHOWN)
 def split_to_list(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """The array cut along an axis, into equal sections or at the given indices, as a list."""
     return list(split(ary, indices_or_sections, axis))
@@ -221,19 +222,19 @@ def _sections(name: str, ary: Any, indices_or_sections: Any, axis: int, needed: 
     return list(split(ary, indices_or_sections, axis))
 
 
-@composite(arrays=("ary",), numpy=(np.hsplit,), eval=np.hsplit)
+@composite(arrays=("ary",), numpy=(np.hsplit,), eval=np.hsplit, memory=SHOWN)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """The array cut along its second axis, or its only one, as a list."""
     return _sections("hsplit", ary, indices_or_sections, 0 if len(shape_of(ary)) == 1 else 1, 1)
 
 
-@composite(arrays=("ary",), numpy=(np.vsplit,), eval=np.vsplit)
+@composite(arrays=("ary",), numpy=(np.vsplit,), eval=np.vsplit, memory=SHOWN)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """The array cut along its first axis, as a list."""
     return _sections("vsplit", ary, indices_or_sections, 0, 2)
 
 
-@composite(arrays=("ary",), numpy=(np.dsplit,), eval=np.dsplit)
+@composite(arrays=("ary",), numpy=(np.dsplit,), eval=np.dsplit, memory=SHOWN)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """The array cut along its third axis, as a list."""
     return _sections("dsplit", ary, indices_or_sections, 2, 3)
@@ -242,7 +243,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
 # ── Order ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@composite(arrays=("m",), numpy=(np.fliplr,), eval=np.fliplr)
+@composite(arrays=("m",), numpy=(np.fliplr,), eval=np.fliplr, memory=VIEW)
 def fliplr(m: Any) -> Any:
     """The elements in reverse order along the second axis."""
     if len(shape_of(m)) < 2:
@@ -250,13 +251,13 @@ def fliplr(m: Any) -> Any:
     return flip(m, 1)
 
 
-@composite(arrays=("m",), numpy=(np.flipud,), eval=np.flipud)
+@composite(arrays=("m",), numpy=(np.flipud,), eval=np.flipud, memory=VIEW)
 def flipud(m: Any) -> Any:
     """The elements in reverse order along the first axis."""
     return flip(m, 0)
 
 
-@composite(arrays=("a",), numpy=(np.rollaxis,), eval=np.rollaxis)
+@composite(arrays=("a",), numpy=(np.rollaxis,), eval=np.rollaxis, memory=VIEW)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """The array with one dimension moved to just before another."""
     ndim = len(shape_of(a))

@@ -72,13 +72,13 @@ def _places(a: Any, edges: Any) -> tuple[Any, Any]:
     return clip(searchsorted(edges, a, side="right") - 1, 0, bins - 1), inside
 
 
-@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram_bin_edges,), eval=np.histogram_bin_edges)
+@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram_bin_edges,), eval=np.histogram_bin_edges, memory=None)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges that `histogram` uses: `bins` equal parts of the range of the values, or of the one given."""
     return _edges("histogram_bin_edges", ravel(a), bins, range)
 
 
-@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram,), eval=np.histogram)
+@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram,), eval=np.histogram, memory=None)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
@@ -116,7 +116,7 @@ def _axis_edges(x: Any, bins: Any, range: Any) -> Any:
     return linspace(low, high, _count_of("histogramdd", bins) + 1)
 
 
-@composite(arrays=("sample", "bins", "weights"), numpy=(np.histogramdd,), eval=np.histogramdd)
+@composite(arrays=("sample", "bins", "weights"), numpy=(np.histogramdd,), eval=np.histogramdd, memory=None)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
@@ -150,7 +150,7 @@ def _per_volume(count: Any, edges: list[Any]) -> Any:
     return count / total
 
 
-@composite(arrays=("x", "y", "bins", "weights"), numpy=(np.histogram2d,), eval=np.histogram2d)
+@composite(arrays=("x", "y", "bins", "weights"), numpy=(np.histogram2d,), eval=np.histogram2d, memory=None)
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
 ) -> tuple[Any, Any, Any]:

@@ -13,6 +13,7 @@ from weft.ops._spec import broadcast_shapes, shape_of
 from weft.ops.elementwise import add, clip, divide, multiply, subtract
 from weft.ops.linalg import matmul, outer
 from weft.ops.manipulation import broadcast_to
+from weft.ops.numbers import copy
 from weft.ops.transcendental import log
 
 __all__ = ["addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm", "lerp", "logit"]
@@ -74,5 +75,5 @@ def _times(factor: Any, value: Any) -> Any:
 def _blend(x: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if isinstance(beta, (int, float)) and beta == 0:
         shape = broadcast_shapes("addmm", shape_of(x), shape_of(product))
-        return broadcast_to(_times(alpha, product), shape)
+        return copy(broadcast_to(_times(alpha, product), shape))
     return add(_times(beta, x), _times(alpha, product))

@@ -101,7 +101,7 @@ def _repeated(x: Any, unique: str, labels: str) -> Any:
     return ops.permute_dims(x, tuple(order)) if order != sorted(order) else x
 
 
-@op(arrays=("operands",), infer=_contract_spec, vjp=(_contract_rule,))
+@op(arrays=("operands",), infer=_contract_spec, vjp=(_contract_rule,), memory=None)
 def contract(equation: str, /, *operands: Any) -> Any:
     """Sum of products of the operands in explicit index notation, evaluated pair by pair."""
     arrays = [np.asarray(x) for x in operands]
@@ -186,7 +186,7 @@ def _as_matmul(inputs: list[str], output: str, dims: list[dict[str, int]]) -> _P
     )
 
 
-@composite(arrays=("subscripts", "operands"), numpy=(np.einsum,))
+@composite(arrays=("subscripts", "operands"), numpy=(np.einsum,), memory=None)
 def einsum(subscripts: Any, /, *operands: Any, optimize: Any = True) -> Any:
     """Sum of products of the operands in index notation; see the module for examples."""
     if not isinstance(subscripts, str):

@@ -244,7 +244,7 @@ def _mesh_back(g: Any, y: Any, arrays: Any, indexing: str) -> list[Any]:
     return [TABLE["sum"](each, axis=tuple(d for d in ndim if d != order[i])) for i, each in enumerate(g)]
 
 
-@op(arrays=("arrays",), infer=_mesh_spec, vjp=_mesh_back, numpy=(np.meshgrid,), linear=True)
+@op(arrays=("arrays",), infer=_mesh_spec, vjp=_mesh_back, numpy=(np.meshgrid,), linear=True, memory=None)
 def meshgrid(*arrays: Any, indexing: Literal["xy", "ij"] = "xy") -> Any:
     """The coordinates of every point of a grid: one array per axis, each as large as the grid."""
     _mesh_spec(arrays, indexing)
@@ -297,7 +297,7 @@ def triu(x: Any, /, k: int = 0) -> Any:
 # ── From other objects ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@composite(arrays=("obj",))
+@composite(arrays=("obj",), memory=None)
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: builtins.bool | None = None) -> Any:
     """An array from a number, nested lists, a buffer or another array; a list may hold weft values."""
     _cpu("asarray", device)

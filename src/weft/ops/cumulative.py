@@ -154,7 +154,7 @@ def _end(end: Any, x: Any, axis: int) -> Any:
     return broadcast_to(weak, (*shape[:axis], 1, *shape[axis + 1 :]))
 
 
-@composite(arrays=("x", "prepend", "append"), numpy=(np.diff,))
+@composite(arrays=("x", "prepend", "append"), numpy=(np.diff,), memory=None)
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along an axis, `n` times over; `prepend` and `append` are joined to the ends first."""
     if n < 0:

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.ops._families import Reals, binary, composite, op, pointwise_dtype, unary
 from weft.ops._families import conj as conjugate_of
-from weft.ops._op import Op, alias, independent, no_gradient
+from weft.ops._op import VIEW, Op, alias, independent, no_gradient
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, shape_of
 from weft.ops.dtypes import astype
 from weft.ops.logic import (
@@ -76,6 +76,7 @@ def divisor(x: Any) -> Any:
     arrays=("x",),
     infer=lambda x: Spec(shape_of(x), dtype_of(x)),
     vjp=independent,
+    memory=VIEW,
 )
 def stop_gradient(x: Any) -> Any:
     """The value as a constant: no gradient flows back through it."""
@@ -177,7 +178,13 @@ copysign: Op = binary(
 )
 # These three are not holomorphic: the pullback is stated. `like` drops the imaginary part where x is real.
 real = unary(
-    "real", eval=np.real, numpy=(np.real,), vjp=lambda g, y, x: g, linear=True, doc="Real part of each element."
+    "real",
+    eval=np.real,
+    numpy=(np.real,),
+    vjp=lambda g, y, x: g,
+    linear=True,
+    memory=None,
+    doc="Real part of each element.",
 )
 imag = unary(
     "imag",
@@ -185,6 +192,7 @@ imag = unary(
     numpy=(np.imag,),
     vjp=lambda g, y, x: g * 1j,
     linear=True,
+    memory=None,
     doc="Imaginary part of each element.",
 )
 conj: Op = unary(
@@ -329,6 +337,7 @@ def _finite_only(g: Any, y: Any, x: Any, *_: Any) -> Any:
     infer=lambda x, copy, nan, posinf, neginf: Spec(shape_of(x), dtype_of(x)),
     vjp=_finite_only,
     numpy=(np.nan_to_num,),
+    memory=None,  # NumPy's own writes into its argument where copy=False asks for that
 )
 def nan_to_num(
     x: Any, copy: builtins.bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None

@@ -192,7 +192,7 @@ def _last(name: str, x: Any, s: Sequence[int] | None, axes: Sequence[int] | None
     return found
 
 
-@composite(numpy=(np.fft.fftn,))
+@composite(numpy=(np.fft.fftn,), memory=None)
 def fftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """Discrete Fourier transform along several axes, all of them unless told."""
     for n, axis in reversed(_lengths("fftn", x, s, axes)):
@@ -200,7 +200,7 @@ def fftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None =
     return x
 
 
-@composite(numpy=(np.fft.ifftn,))
+@composite(numpy=(np.fft.ifftn,), memory=None)
 def ifftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """Inverse of `fftn`."""
     for n, axis in reversed(_lengths("ifftn", x, s, axes)):
@@ -208,7 +208,7 @@ def ifftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return x
 
 
-@composite(numpy=(np.fft.rfftn,))
+@composite(numpy=(np.fft.rfftn,), memory=None)
 def rfftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """Transform of real numbers along several axes; the last of them keeps the frequencies that are not negative."""
     *others, (n, axis) = _last("rfftn", x, s, axes)
@@ -218,7 +218,7 @@ def rfftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return x
 
 
-@composite(numpy=(np.fft.irfftn,))
+@composite(numpy=(np.fft.irfftn,), memory=None)
 def irfftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """Inverse of `rfftn`."""
     *others, (n, axis) = _last("irfftn", x, s, axes)
@@ -227,13 +227,13 @@ def irfftn(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None
     return irfft(x, n, axis, norm)
 
 
-@composite(numpy=(np.fft.fft2,))
+@composite(numpy=(np.fft.fft2,), memory=None)
 def fft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward") -> Any:
     """Discrete Fourier transform along two axes."""
     return fftn(x, s, axes, norm)
 
 
-@composite(numpy=(np.fft.ifft2,))
+@composite(numpy=(np.fft.ifft2,), memory=None)
 def ifft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str = "backward") -> Any:
     """Inverse of `fft2`."""
     return ifftn(x, s, axes, norm)
@@ -257,13 +257,13 @@ def _shift(name: str, x: Any, axes: Any, inverse: bool) -> Any:
     return ops.roll(x, steps, axis=found) if found else x
 
 
-@composite(numpy=(np.fft.fftshift,))
+@composite(numpy=(np.fft.fftshift,), memory=None)
 def fftshift(x: Any, /, axes: Any = None) -> Any:
     """The zero frequency moved to the middle of each axis."""
     return _shift("fftshift", x, axes, False)
 
 
-@composite(numpy=(np.fft.ifftshift,))
+@composite(numpy=(np.fft.ifftshift,), memory=None)
 def ifftshift(x: Any, /, axes: Any = None) -> Any:
     """Inverse of `fftshift`."""
     return _shift("ifftshift", x, axes, True)

@@ -161,7 +161,7 @@ def _mesh_axes(count: int, indexing: str) -> list[int]:
 
 
 # NumPy's own `meshgrid`, which flattens its arguments and can leave the grid sparse.
-@composite(arrays=("xi",), eval=np.meshgrid)
+@composite(arrays=("xi",), eval=np.meshgrid, memory=None)
 def mesh(*xi: Any, copy: builtins.bool = True, sparse: builtins.bool = False, indexing: str = "xy") -> Any:
     """The coordinates of every point of a grid, of arrays of any shape; along one axis only where `sparse`."""
     lines = [ravel(each) for each in xi]
@@ -189,7 +189,7 @@ def _ix_spec(args: Any) -> tuple[Spec, ...]:
     return tuple(found)
 
 
-@composite(arrays=("args",), numpy=(np.ix_,), eval=np.ix_, infer=_ix_spec)
+@composite(arrays=("args",), numpy=(np.ix_,), eval=np.ix_, infer=_ix_spec, memory=None)
 def ix_(*args: Any) -> tuple[Any, ...]:
     """Sequences of positions laid along an axis each, so that as a key they select a grid of elements."""
     found = []

@@ -56,7 +56,7 @@ def _getitem_back(g: Any, y: Any, x: Any, key: Any) -> Any:
     return place_at(g, key, shape_of(x))
 
 
-@op(arrays=("x",), infer=_getitem_shape, vjp=(_getitem_back,), linear=True)
+@op(arrays=("x",), infer=_getitem_shape, vjp=(_getitem_back,), linear=True, memory=None)
 def getitem(x: Any, key: Any) -> Any:
     """The part of the array that a key selects, `x[key]`, by NumPy's rules; also an item of a tuple, list or dict."""
     if isinstance(x, (tuple, list, dict)):

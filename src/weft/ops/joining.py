@@ -12,7 +12,7 @@ import numpy as np
 from weft.errors import ShapeError, UnknownShape
 from weft.ops._dim import Dim, shapes_agree
 from weft.ops._families import composite, op
-from weft.ops._op import TABLE
+from weft.ops._op import SHOWN, TABLE
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.manipulation import atleast_1d, atleast_2d, dims, reshape
 
@@ -108,6 +108,7 @@ def _unstacked(x: Any, axis: int = 0) -> tuple[Spec, ...]:
     vjp=(lambda g, y, x, axis: stack(list(g), axis) if g else 0,),
     numpy=(np.unstack,) if hasattr(np, "unstack") else (),
     linear=True,
+    memory=SHOWN,
 )
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The slices of the array along an axis, as a tuple."""
@@ -177,7 +178,7 @@ def _split_back(g: Any, y: Any, x: Any, indices_or_sections: Any, axis: int) -> 
     return total
 
 
-@op(arrays=("x",), infer=_split_shapes, vjp=(_split_back,), numpy=(np.split,), linear=True)
+@op(arrays=("x",), infer=_split_shapes, vjp=(_split_back,), numpy=(np.split,), linear=True, memory=SHOWN)
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """The array cut along an axis, into equal sections or at the given indices, as a tuple."""
     x = np.asarray(x)
@@ -186,7 +187,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     return tuple(x[*front, start:stop] for start, stop in _bounds(x.shape[axis], indices_or_sections))
 
 
-@composite()
+@composite(memory=SHOWN)
 def chunk(x: Any, chunks: int, axis: int = 0) -> Any:
     """The array cut along an axis into at most `chunks` parts of equal size, the last one possibly smaller."""
     if chunks <= 0:

@@ -183,7 +183,7 @@ def _drops(input: Any, p: float, training: bool) -> bool:
     return training and 0 < p < 1
 
 
-@composite(arrays=("input",), random=_drops)
+@composite(arrays=("input",), random=_drops, memory=None)
 def dropout(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Zero elements with probability p and scale the others by 1 / (1 - p); the input itself when not training."""
     return _dropped("dropout", input, p, training)
@@ -195,19 +195,19 @@ def _channels_dropped(name: str, rank: int, x: Any, p: float, training: bool) ->
     return _dropped(name, x, p, training, tuple(range(-rank, 0)))
 
 
-@composite(arrays=("input",), random=_drops)
+@composite(arrays=("input",), random=_drops, memory=None)
 def dropout1d(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Dropout of whole channels of (batch, channels, length)."""
     return _channels_dropped("dropout1d", 1, input, p, training)
 
 
-@composite(arrays=("input",), random=_drops)
+@composite(arrays=("input",), random=_drops, memory=None)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Dropout of whole channels of (batch, channels, height, width)."""
     return _channels_dropped("dropout2d", 2, input, p, training)
 
 
-@composite(arrays=("input",), random=_drops)
+@composite(arrays=("input",), random=_drops, memory=None)
 def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Any:
     """Dropout of whole channels of (batch, channels, depth, height, width)."""
     return _channels_dropped("dropout3d", 3, input, p, training)
@@ -216,7 +216,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True) -> Any:
 _SELU_FLOOR = -1.6732632423543772 * 1.0507009873554805
 
 
-@composite(arrays=("input",), random=_drops)
+@composite(arrays=("input",), random=_drops, memory=None)
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:
     """Dropout for selu networks: dropped elements take selu's lower limit, and mean and variance are restored."""
     if not 0 <= p <= 1:

@@ -14,7 +14,7 @@ from weft.errors import DtypeError, ShapeError
 from weft.ops._dim import agree, shapes_agree
 from weft.ops._families import composite, conj, movement, op
 from weft.ops._matrices import adjoint, inner_shapes, matrix_shape, put_in, stack_shapes
-from weft.ops._op import Op, alias
+from weft.ops._op import OWN, SHOWN, Op, alias
 from weft.ops._spec import Shape, Spec, dtype_of, normalize_axes, normalize_axis, shape_of
 
 __all__ = [
@@ -205,6 +205,7 @@ def _diagonal_rule(g: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) 
     shape=_diagonal_shape,
     vjp=_diagonal_rule,
     numpy=(np.diagonal,),
+    memory=SHOWN,
 )
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of the matrices that two axes span, as the last axis of the result."""
@@ -221,6 +222,7 @@ def _from_diagonal_shape(old: Shape, shape: Shape, offset: int, axis1: int, axis
 @movement(
     shape=_from_diagonal_shape,
     vjp=lambda g, y, x, shape, offset, axis1, axis2: diagonal(g, offset, axis1, axis2),
+    memory=OWN,
 )
 def from_diagonal(x: Any, /, shape: Shape, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Zeros of the given shape with x along the diagonal of two axes."""
@@ -231,7 +233,7 @@ def from_diagonal(x: Any, /, shape: Shape, offset: int = 0, axis1: int = -2, axi
     return result
 
 
-@composite(numpy=(np.diag,))
+@composite(numpy=(np.diag,), memory=None)
 def diag(x: Any, /, k: int = 0) -> Any:
     """The k-th diagonal of a matrix, or the matrix that has a vector as its k-th diagonal."""
     shape = shape_of(x)
@@ -250,7 +252,7 @@ def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any
     return ops.sum(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-@composite(numpy=(np.linalg.diagonal,))
+@composite(numpy=(np.linalg.diagonal,), memory=SHOWN)
 def linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonals of a stack of matrices."""
     matrix_shape("diagonal", x)

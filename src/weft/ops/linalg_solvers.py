@@ -255,7 +255,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     return np.count_nonzero(s > limit, axis=-1)
 
 
-@composite(numpy=(np.linalg.matrix_power,))
+@composite(numpy=(np.linalg.matrix_power,), memory=None)
 def matrix_power(x: Any, n: int, /) -> Any:
     """Product of n copies of each square matrix; of its inverse where n is negative."""
     shape = square_shape("matrix_power", x)

@@ -13,7 +13,7 @@ import numpy as np
 from weft.errors import ShapeError, UnknownRank, UnknownShape
 from weft.ops._dim import Dim, agree, divides, fits_dim, unknown_size
 from weft.ops._families import composite, movement, op
-from weft.ops._op import TABLE, like, no_gradient
+from weft.ops._op import OWN, SHOWN, TABLE, VIEW, like, no_gradient
 from weft.ops._spec import (
     Shape,
     Spec,
@@ -114,7 +114,7 @@ def permute_dims(x: Any, axes: Any = None) -> Any:
 transpose = permute_dims
 
 
-@composite(numpy=(np.moveaxis,))
+@composite(numpy=(np.moveaxis,), memory=VIEW)
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     """The array with the source dimensions moved to the destinations; the others keep their order."""
     ndim = len(shape_of(x))
@@ -128,7 +128,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     return permute_dims(x, tuple(order))
 
 
-@composite(numpy=(np.swapaxes,))
+@composite(numpy=(np.swapaxes,), memory=VIEW)
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
     """The array with two of its dimensions exchanged."""
     ndim = len(shape_of(x))
@@ -181,13 +181,13 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     return np.squeeze(x, axis)
 
 
-@composite(numpy=(np.ravel,))
+@composite(numpy=(np.ravel,), memory=VIEW)
 def ravel(x: Any) -> Any:
     """The elements in one dimension; a copy where they do not lie one after the other."""
     return np.ravel(x) if type(x) is np.ndarray else reshape(x, (size_of(shape_of(x)),))
 
 
-@composite()
+@composite(memory=VIEW)
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The array with the dimensions from `start_dim` to `end_dim`, both included, joined into one."""
     shape = shape_of(x) or (1,)
@@ -197,13 +197,13 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     return reshape(x, (*shape[:start], size_of(shape[start : end + 1]), *shape[end + 1 :]))
 
 
-@composite(numpy=(np.atleast_1d,))
+@composite(numpy=(np.atleast_1d,), memory=None)
 def atleast_1d(x: Any) -> Any:
     """The array, or one of a single element for a scalar."""
     return x if len(shape_of(x)) >= 1 and hasattr(x, "shape") else reshape(x, shape_of(x) or (1,))
 
 
-@composite(numpy=(np.atleast_2d,))
+@composite(numpy=(np.atleast_2d,), memory=None)
 def atleast_2d(x: Any) -> Any:
     """The array with dimensions of size one in front until it has two."""
     shape = shape_of(x)
@@ -224,7 +224,7 @@ def _broadcasted(old: Shape, shape: Any) -> Shape:
     return new
 
 
-@movement(shape=_broadcasted, numpy=(np.broadcast_to,), vjp=lambda g, y, x, shape: like(g, x))
+@movement(shape=_broadcasted, numpy=(np.broadcast_to,), vjp=lambda g, y, x, shape: like(g, x), memory=SHOWN)
 def broadcast_to(x: Any, shape: Any) -> Any:
     """The array repeated along new or size-one dimensions until it has the given shape, without copying."""
     return np.broadcast_to(x, shape)
@@ -241,6 +241,7 @@ def _broadcast_all(arrays: tuple[Any, ...]) -> tuple[Spec, ...]:
     vjp=(lambda g, y, arrays: list(g),),
     numpy=(np.broadcast_arrays,),
     linear=True,
+    memory=SHOWN,
 )
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """All arrays broadcast to their common shape."""
@@ -265,7 +266,7 @@ def _tile_back(g: Any, y: Any, x: Any, repetitions: Any) -> Any:
     return reshape(TABLE["sum"](apart, axis=tuple(range(0, 2 * len(sizes), 2))), shape_of(x))
 
 
-@movement(shape=_tiled, numpy=(np.tile,), vjp=_tile_back)
+@movement(shape=_tiled, numpy=(np.tile,), vjp=_tile_back, memory=OWN)
 def tile(x: Any, repetitions: Any) -> Any:
     """The array laid side by side, `repetitions` times along each dimension."""
     return np.tile(x, repetitions)
@@ -344,13 +345,13 @@ def _rolled(old: Shape, shift: Any, axis: Any = None) -> Shape:
     return old
 
 
-@movement(shape=_rolled, numpy=(np.roll,), vjp=_roll_back)
+@movement(shape=_rolled, numpy=(np.roll,), vjp=_roll_back, memory=OWN)
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved along the given axes; what leaves at one end enters at the other."""
     return np.roll(x, shift, axis)
 
 
-@composite(numpy=(np.rot90,))
+@composite(numpy=(np.rot90,), memory=VIEW)
 def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     """The array turned by `k` quarter turns in the plane of two axes, from the first towards the second."""
     first, second = normalize_axes("rot90", axes, len(shape_of(x)))

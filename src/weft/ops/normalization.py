@@ -253,6 +253,7 @@ def _weight_axes(g: Any, value: Any, axis: int) -> tuple[int, ...]:
         lambda g, y, x, weight, bias, axis: sum_products(g, x, axis, axis + len(shape_of(weight))),
         lambda g, y, x, weight, bias, axis: sum(g, axis=_weight_axes(g, bias, axis)),
     ),
+    memory=None,
 )
 def scale_shift(x: Any, weight: Any, bias: Any, axis: int) -> Any:
     """X * weight + bias, where either may be None; their axes are those of x from `axis` on."""

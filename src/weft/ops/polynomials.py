@@ -99,7 +99,7 @@ def polysub(a1: Any, a2: Any) -> Any:
     return first - second
 
 
-@composite(arrays=("p",), numpy=(np.polyder,), eval=np.polyder)
+@composite(arrays=("p",), numpy=(np.polyder,), eval=np.polyder, memory=None)
 def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of a polynomial, `m` times over."""
     if m < 0:
@@ -123,7 +123,7 @@ def _constants(m: int, k: Any) -> list[Any]:
     return [given[i] for i in range(m)]
 
 
-@composite(arrays=("p", "k"), numpy=(np.polyint,), eval=np.polyint)
+@composite(arrays=("p", "k"), numpy=(np.polyint,), eval=np.polyint, memory=None)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The integral of a polynomial, `m` times over, with the constants `k` (0)."""
     if m < 0:

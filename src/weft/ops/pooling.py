@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, movement, op
-from weft.ops._op import no_gradient
+from weft.ops._op import OWN, SHOWN, no_gradient
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import Pairs, add_windows, pad_edges, sizes, taps_of, window_count, window_view
 from weft.ops.creation import full
@@ -61,7 +61,7 @@ def _windows_back(g: Any, y: Any, x: Any, kernel: Any, stride: Any, dilation: An
     return overlap_add(g, shape_of(x)[-len(kernel) :], stride, dilation)
 
 
-@movement(shape=_windows_shape, vjp=_windows_back)
+@movement(shape=_windows_shape, vjp=_windows_back, memory=SHOWN)
 def windows(x: Any, kernel: Any, stride: Any, dilation: Any) -> Any:
     """Every window of the trailing dimensions, as a view (..., *windows, *kernel)."""
     _windows_shape(x.shape, kernel, stride, dilation)
@@ -79,6 +79,7 @@ def _overlap_shape(old: Shape, size: Any, stride: Any, dilation: Any) -> Shape:
 @movement(
     shape=_overlap_shape,
     vjp=lambda g, y, x, size, stride, dilation: windows(g, shape_of(x)[-len(size) :], stride, dilation),
+    memory=OWN,
 )
 def overlap_add(x: Any, size: Any, stride: Any, dilation: Any) -> Any:
     """The transpose of `windows`: elements (..., *windows, *kernel) added up at their places in (..., *size)."""
@@ -328,7 +329,7 @@ def _square(value: Any) -> tuple[Any, int]:
     return (tuple(value), len(value)) if isinstance(value, (tuple, list)) else ((value, value), 2)
 
 
-@composite(arrays=("input",))
+@composite(arrays=("input",), memory=None)
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Every window as a column: (batch, channels, *space) to (batch, channels * taps, windows)."""
     kernel, rank = _square(kernel_size)

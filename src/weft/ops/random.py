@@ -18,7 +18,7 @@ from weft.ops import _samplers, _words
 from weft.ops._drawing import RandomOp
 from weft.ops._families import _doc
 from weft.ops._matrices import put_in
-from weft.ops._op import TABLE, Rules, independent, no_gradient
+from weft.ops._op import OWN, TABLE, Rules, independent, no_gradient
 from weft.ops._parameters import (
     as_dtype,
     counted,
@@ -71,6 +71,7 @@ def drawing(
             doc=_doc(function),
             body=function if composite else None,
             random=True,
+            memory=OWN,
         )
 
     return declare

@@ -384,7 +384,7 @@ def _drops(input: Any, states: Any, weights: Any, num_layers: int, dropout: floa
     return training and 0 < dropout < 1 and num_layers > 1
 
 
-@composite(arrays=("input", "states", "weights"), random=_drops)
+@composite(arrays=("input", "states", "weights"), random=_drops, memory=None)
 def rnn(
     input: Any,
     states: Any,
@@ -412,7 +412,7 @@ def rnn(
     return _stacked("rnn", run, input, states, weights, widths, *how)
 
 
-@composite(arrays=("input", "states", "weights"), random=_drops)
+@composite(arrays=("input", "states", "weights"), random=_drops, memory=None)
 def lstm(
     input: Any,
     states: Any,
@@ -440,7 +440,7 @@ def lstm(
     return _stacked("lstm", run, input, states, weights, widths, *how)
 
 
-@composite(arrays=("input", "states", "weights"), random=_drops)
+@composite(arrays=("input", "states", "weights"), random=_drops, memory=None)
 def gru(
     input: Any,
     states: Any,

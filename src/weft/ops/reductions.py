@@ -73,7 +73,7 @@ def _summed_to(x: Any, shape: Any) -> Spec:
     return Spec(wanted, dtype_of(x))
 
 
-@op(arrays=("x",), infer=_summed_to, vjp=lambda g, y, x, shape: broadcast_to(g, shape_of(x)), linear=True)
+@op(arrays=("x",), infer=_summed_to, vjp=lambda g, y, x, shape: broadcast_to(g, shape_of(x)), linear=True, memory=None)
 def sum_to(x: Any, shape: Any) -> Any:
     """The array summed down to a shape that broadcasts to its own: what broadcasting repeated is added up."""
     x, wanted = np.asarray(x), dims("sum_to", shape)

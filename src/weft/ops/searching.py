@@ -113,6 +113,7 @@ def extract(condition: Any, arr: Any) -> Any:
     infer=lambda filt, trim, axis: Spec([_unknown("trim_zeros", "zeros")] * len(shape_of(filt)), dtype_of(filt)),
     vjp=no_gradient("how many elements are left changes with the values"),
     numpy=(np.trim_zeros,),
+    memory=None,
 )
 def trim_zeros(filt: Any, trim: Any = "fb", axis: Any = None) -> Any:
     """The array without the zeros at its front ("f"), its back ("b"), or both."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.ops._families import composite
+from weft.ops._op import SHOWN, VIEW
 from weft.ops._spec import Shape, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import eye
 from weft.ops.dtypes import astype
@@ -112,7 +113,7 @@ def masked_select(x: Any, mask: Any) -> Any:
     return getitem(*broadcast_arrays(x, mask))
 
 
-@composite()
+@composite(memory=VIEW)
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
     """The `length` slices from `start` on along a dimension."""
     shape = shape_of(x)
@@ -129,7 +130,7 @@ def repeat_interleave(x: Any, repeats: Any, dim: int | None = None) -> Any:
     return repeat(x, repeats, dim)
 
 
-@composite()
+@composite(memory=SHOWN)
 def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """The array cut at indices, or into a number of parts whose sizes differ by one at most."""
     at = normalize_axis("tensor_split", dim, len(shape_of(x)))
@@ -144,7 +145,7 @@ def tensor_split(x: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, .
     return split(x, cuts, at)
 
 
-@composite()
+@composite(memory=VIEW)
 def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     """One dimension laid out as several; one of the sizes may be -1."""
     shape: Shape = shape_of(x)

@@ -12,19 +12,15 @@ from typing import Any
 from weft.graph import Node
 from weft.graph._control import cond, switch
 from weft.ops import Spec
+from weft.ops._op import SHOWN, VIEW, Op
 from weft.transform._calls import op_call
 from weft.transform._partition_turns import Turns, size_of
 from weft.transform._split import cheap, estimate
 
-_VIEWS = frozenset(
-    "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose diagonal".split()
-)
 _POINTWISE = frozenset(
     "astype stop_gradient clip nan_to_num softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope scale_shift "
     "tril triu where split unstack broadcast_arrays concat stack roll tile repeat pad diagonal".split()
 )
-_PARTS = frozenset("split unstack broadcast_arrays".split())  # ops that give several views
-_CREATION = frozenset("zeros ones empty full arange eye tri identity linspace".split())
 # Copies of the largest array that a call takes or gives, which it makes and drops again.
 _SCRATCH: dict[str, float] = {
     **dict.fromkeys(
@@ -67,7 +63,7 @@ def base_of(node: Node) -> Node:
     while True:
         node = _whole(node)
         called = op_call(node) if node.op == "call_function" and not node.bodies else None
-        if called is None or not _is_view(node, called[0].name, called[1]):
+        if called is None or not _is_view(node, *called):
             return node
         source = called[1][0]
         if not isinstance(source, Node) or not isinstance(source.meta.get("type"), Spec):
@@ -83,26 +79,26 @@ def _whole(node: Node) -> Node:
     if not isinstance(source, Node) or isinstance(source.meta.get("type"), Spec):
         return node
     called = op_call(source)
-    if called is None or called[0].name not in _PARTS or not isinstance(called[1][0], Node):
+    if called is None or called[0].memory != SHOWN or not isinstance(called[1][0], Node):
         return node
     return called[1][0]
 
 
 def _is_rearranged(node: Node) -> bool:
     called = op_call(node) if node.op == "call_function" and not node.bodies else None
-    if called is None or not _is_view(node, called[0].name, called[1]) or not isinstance(called[1][0], Node):
+    if called is None or not _is_view(node, *called) or not isinstance(called[1][0], Node):
         return False
     if called[0].name in ("reshape", "expand_dims", "squeeze", "getitem"):  # a part of what lies in order, mostly
         return _is_rearranged(called[1][0])
     return True
 
 
-def _is_view(node: Node, name: str, arguments: tuple[Any, ...]) -> bool:
-    if name == "getitem":
+def _is_view(node: Node, op: Op, arguments: tuple[Any, ...]) -> bool:
+    if op.name == "getitem":
         key = arguments[1]
         parts = key if isinstance(key, tuple) else (key,)
         return not any(isinstance(part, (list, Node)) or hasattr(part, "dtype") for part in parts)
-    return name in _VIEWS
+    return op.memory == VIEW or (op.memory == SHOWN and isinstance(node.meta.get("type"), Spec))
 
 
 def is_creation(node: Node) -> bool:
@@ -110,7 +106,7 @@ def is_creation(node: Node) -> bool:
     if node.op != "call_function" or node.bodies:
         return False
     called = op_call(node)
-    return called is not None and called[0].name in _CREATION
+    return called is not None and _creates(called[0])
 
 
 def is_cheap(node: Node) -> bool:
@@ -120,7 +116,12 @@ def is_cheap(node: Node) -> bool:
     if node.op != "call_function" or node.bodies or node.is_impure():
         return False
     called = op_call(node)
-    return called is not None and (called[0].name in _POINTWISE or called[0].name in _CREATION)
+    return called is not None and (called[0].name in _POINTWISE or _creates(called[0]))
+
+
+def _creates(op: Op) -> bool:
+    """Whether an op makes an array of nothing but its size, and the same one each time."""
+    return not op.arrays and not op.random
 
 
 def arithmetic(node: Node, turns: Turns) -> float:
@@ -135,7 +136,7 @@ def arithmetic(node: Node, turns: Turns) -> float:
     if called is None or (node.target is operator.getitem and not isinstance(node.meta.get("type"), Spec)):
         return 0.0
     op, arguments = called
-    if op.name in _VIEWS or op.name in _CREATION or op.name == "getitem":
+    if op.memory in (VIEW, SHOWN) or _creates(op) or op.name == "getitem":
         return 0.0
     specs = [_spec(argument) for argument in arguments]
     result = _elements(node.meta.get("type"))

@@ -16,7 +16,7 @@ from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, switch, while_loop
 from weft.graph._looping import trip_count
 from weft.ops import Spec
-from weft.ops._op import TABLE
+from weft.ops._op import SHOWN, TABLE, VIEW, Op
 from weft.transform._activity import activity, any_active, loop_activity
 from weft.transform._bodies import bodies_as, close, close_together, item_after, replace_call, type_carries, with_inputs
 from weft.transform._builder import Builder, Value
@@ -306,7 +306,7 @@ def _drop_backward(joint: Joint) -> None:
 def _kept(builder: Builder, node: Node) -> Any:
     """What goes on the tape: of a view, a copy made at once, since what it shows may be written."""
     type_ = node.meta["type"]
-    if not isinstance(type_, Spec) or not type_.shape or (node.op != "placeholder" and node.target not in _VIEWS):
+    if not isinstance(type_, Spec) or not type_.shape or (node.op != "placeholder" and not _is_view(node.target)):
         return node
     place = node
     while place.next.op == "placeholder":
@@ -315,7 +315,9 @@ def _kept(builder: Builder, node: Node) -> Any:
         return builder.call(TABLE["copy"], Value(builder, node, type_)).node
 
 
-_VIEWS = frozenset({operator.getitem, *(TABLE[name] for name in ("reshape", "permute_dims", "swapaxes", "squeeze"))})
+def _is_view(target: Any) -> bool:
+    """Return True if calls of a function may give views, which show what is written to later."""
+    return target is operator.getitem or (isinstance(target, Op) and target.memory in (VIEW, SHOWN))
 
 
 def _replaced(pull: Pullback, node: Node, args: tuple[Any, ...], types: tuple[Any, ...]) -> Node:

@@ -16,6 +16,7 @@ from weft.graph._looping import trip_count
 from weft.ops import Spec
 from weft.ops._dim import Dim, dim_max, dim_min, slice_length, sliced
 from weft.ops._dim_algebra import from_factor
+from weft.ops._op import SHOWN, VIEW
 from weft.passes._changes import Changes
 from weft.passes._kinds import has_writes
 from weft.passes.cse import merge_twins
@@ -25,9 +26,6 @@ from weft.transform._mincut import cheapest_to_keep
 from weft.transform._remat import Regions, is_unsteady
 from weft.transform._tape import Tape, Tapes, touch
 
-_MOVES = frozenset(
-    "reshape permute_dims swapaxes moveaxis expand_dims squeeze flip broadcast_to matrix_transpose getitem".split()
-)
 _QUICK = frozenset(
     {int, float, bool, complex, getattr, trip_count, min, max, len, operator.not_, operator.truth, touch}
 )
@@ -44,7 +42,7 @@ def cheap(node: Node) -> bool:
     if called is None:
         return False
     op, _ = called
-    return op.domain is not None or op.name in _MOVES
+    return op.domain is not None or op.memory in (VIEW, SHOWN) or op.name == "getitem"
 
 
 def bytes_of(type_: Any) -> float:
