@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import pytree
 from weft.capture._changes import uncaptured
-from weft.capture._chosen import chosen
+from weft.capture._chosen import chosen, refuse_missing
 from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
@@ -66,7 +66,9 @@ def call_text(text: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
     """`value[key]` of a plain container, where the key is traced."""
     if is_opaque(key):
-        known = isinstance(value, (list, tuple, dict)) and not isinstance(key, slice)
+        if hasattr(value, "__missing__") and not isinstance(value, Counter):
+            refuse_missing(recorder, value)
+        known = isinstance(value, (list, tuple, dict, deque))
         return chosen(recorder, value, key, list(value.values() if isinstance(value, dict) else value) if known else [])
     if recorder.untyped and isinstance(value, (list, tuple)) and is_traced(key):
         if any(callable(part) and not isinstance(part, Traced) for part in value):
@@ -74,7 +76,7 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
                 f"a {type(value).__name__} of functions indexed by a traced value",
                 help="loop over it with `for`, or choose with weft.switch",
             )
-        return chosen(recorder, value, key, [] if isinstance(key, slice) else list(value))
+        return chosen(recorder, value, key, list(value))
     if isinstance(value, dict) and isinstance(key, Traced):
         keys = _open_keys(recorder, value, key)
         if keys is not None:
@@ -205,7 +207,7 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
     by_hash = _BY_HASH.get(type(owner), frozenset())
     if name in by_hash and args and isinstance(args[0], Traced):
         if name == "get" and is_opaque(args[0]):
-            return recorder.opaque(get, (owner, *args), kwargs)
+            return chosen(recorder, owner, args[0], [*owner.values(), *args[1:]], get, *args[1:])
         keys = _open_keys(recorder, owner, args[0]) if name == "get" else None
         if keys is not None:
             return get_of_key(recorder, owner, keys, *args)

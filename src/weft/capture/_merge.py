@@ -15,7 +15,7 @@ import numpy as np
 from weft import pytree
 from weft._objects import dict_of
 from weft.autograd import Tensor
-from weft.capture._chosen import Chosen, Joined
+from weft.capture._chosen import Joined
 from weft.capture._kinds import joined_kind
 from weft.capture._one_of import is_called
 from weft.capture._opaque import Opaque
@@ -69,7 +69,7 @@ class Disagreement(Exception):
 def type_of(value: Any) -> Type | None:
     """The type of a number or an array; None for any other thing."""
     if isinstance(value, Opaque):
-        return Type(unknown=True, joined=isinstance(value, (Chosen, Joined)))
+        return Type(unknown=True, joined=isinstance(value, Joined))
     if isinstance(value, Array):
         return Type(spec=value.spec, tensor=getattr(type(value), "_is_tensor", False))
     if isinstance(value, Scalar):

@@ -84,6 +84,8 @@ class PythonCalls:
             return PYTHON[function](self, *args, **kwargs)  # the key may give what is traced
         if function in _OF_ITSELF and args and not is_traced_itself(args[0]):
             return function(*args, **kwargs)
+        if function is operator.getitem and len(args) == 2 and not isinstance(args[0], Traced):
+            return self.recorder.run_getitem(*args)
         if (is_opaque(args) or is_opaque(kwargs)) and function not in _LOOPING:
             return self.recorder.opaque(function, args, kwargs)
         if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):

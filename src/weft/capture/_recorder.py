@@ -20,7 +20,7 @@ from weft.capture._again import Remembered
 from weft.capture._budget import Allowance
 from weft.capture._cells import Places
 from weft.capture._changes import holds_traced
-from weft.capture._chosen import Joined
+from weft.capture._chosen import Joined, given_joined
 from weft.capture._generators import Generated
 from weft.capture._given_functions import GivenFunctions
 from weft.capture._iterables import Collected, RangeItems
@@ -50,7 +50,6 @@ from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._arguments import container, in_structure
 from weft.graph._control import check
-from weft.graph._effects import _marked
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, fits_a_hint, hint_of, unknown_sizes
 from weft.ops._op import op_of
@@ -518,18 +517,8 @@ class Recorder(Running, Memory, Refusals):
     def opaque(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call of which only running can tell what it gives: of a wrapped function, for instance."""
         if any(isinstance(value, Joined) for value in (*args, *kwargs.values())):
-            return self._of_joined(function, args, kwargs)
+            return given_joined(self, function, args, kwargs)
         return Opaque(self, self.create(function, args, kwargs, None))
-
-    def _of_joined(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same, given what may be read only: a view of it, an element, or an item is read only, too."""
-        written = (*(args[:1] if function in _marked else ()), kwargs.get("out"))
-        for value in written:
-            if isinstance(value, Joined):
-                value.refuse_change(_called(function))
-        computed = op_of(function) is not None and function is not operator.getitem
-        fresh = computed or isinstance(function, np.ufunc) or function in _marked
-        return (Opaque if fresh else Joined)(self, self.create(function, args, kwargs, None))
 
     def create_method(self, owner: Traced, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
         """A call of a method in the present region."""
