@@ -126,6 +126,29 @@ def _flatten(value: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | Non
     return LEAF
 
 
+def holding_itself(value: Any) -> Any:
+    """A container among a value and its parts that holds itself, so that none of them is a tree; None where none does.
+
+    >>> endless = [1]
+    >>> endless.append(endless)
+    >>> holding_itself((2, endless)) is endless
+    True
+    """
+    around: dict[int, Any] = {}
+    done: dict[int, Any] = {}
+    waiting = [(value, False)]
+    while waiting:
+        one, left = waiting.pop()
+        if left:
+            done[id(one)] = around.pop(id(one))
+        elif id(one) in around:
+            return one
+        elif id(one) not in done and (opened := parts_of(one)) is not None:
+            around[id(one)] = one
+            waiting += [(one, True), *((part, False) for part in opened[0] if type(part) not in _PLAIN)]
+    return None
+
+
 class Extended(NamedTuple):
     """The context of a container of a derived class that has attributes besides: their values follow its parts.
 

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import weft
+from capture.seen_state import seen
 from programs._compare import assert_same, call
+from weft.errors import CaptureError
 
 
 def names_of_ours(thing):
@@ -91,3 +93,110 @@ def test_attributes_of_a_class_that_are_not_asked_for_stay_unread() -> None:
 
     assert weft.compile(total)(np.arange(4.0)) == 6.0
     assert weft.script(total)(np.arange(4.0)) == 6.0
+
+
+class _Cached:
+    """A value that is computed when it is read first, as libraries write it for themselves."""
+
+    def __init__(self, function):
+        self.function, self.name = function, function.__name__
+
+    def __get__(self, owner, cls=None):
+        if owner is None:
+            return self
+        if self.name not in owner.cache:
+            owner.cache[self.name] = self.function(owner)
+        return owner.cache[self.name]
+
+
+class _Doubled:
+    def __get__(self, owner, cls=None):
+        return owner.x * 2
+
+
+class _Readings:
+    doubled = _Doubled()
+
+    def __init__(self, x):
+        self.x, self.cache = x, {}
+
+    @_Cached
+    def squares(self):
+        self.seen = 1
+        return self.x**2
+
+    @property
+    def tripled(self):
+        self.read = self.x
+        return self.x * 3
+
+    @property
+    def lacking(self):
+        raise AttributeError("lacking")
+
+
+def cached_after_a_change(readings, y):
+    readings.x = y
+    return readings.squares, readings.doubled
+
+
+def cached_of_its_own(readings, y):
+    made = _Readings(y)
+    return made.squares + made.doubled, made.cache["squares"], made.seen
+
+
+def hidden_by_its_own(readings, y):
+    readings.doubled = y
+    return readings.doubled
+
+
+def asked_for(readings, y):
+    readings.x = y
+    return hasattr(readings, "squares"), hasattr(readings, "tripled"), hasattr(readings, "lacking")
+
+
+def asked_for_with_default(readings, y):
+    readings.x = y
+    return getattr(readings, "squares", y), getattr(readings, "tripled", y), getattr(readings, "lacking", y)
+
+
+COMPUTED = (cached_after_a_change, cached_of_its_own, hidden_by_its_own, asked_for, asked_for_with_default)
+
+
+@pytest.mark.parametrize("program", COMPUTED)
+def test_what_descriptors_of_the_programs_compute(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for k in range(1, 4):
+        readings, same = _Readings(np.ones(3)), _Readings(np.ones(3))
+        assert seen(compiled(readings, np.arange(3.0) * k)) == seen(program(same, np.arange(3.0) * k))
+        assert seen(readings) == seen(same)
+    assert not compiled._ran_plainly
+
+
+def test_what_compiled_descriptors_compute() -> None:
+    cached: Any = pytest.importorskip("pandas.util._decorators").cache_readonly
+
+    class Table:
+        def __init__(self, x: Any) -> None:
+            self.x, self._cache = x, {}  # type: ignore[var-annotated]  # as pandas has it
+
+        @cached
+        def squares(self) -> Any:
+            self.seen = 1
+            return self.x**2
+
+    def changed(table: Any, y: Any) -> Any:
+        table.x = y
+        return table.squares
+
+    def read_after(table: Any, y: Any) -> Any:
+        return table.squares, table.seen
+
+    compiled = weft.compile(changed)
+    for k in (1, 2):
+        table, same = Table(np.ones(3)), Table(np.ones(3))
+        assert seen(compiled(table, np.arange(3.0) * k)) == seen(changed(same, np.arange(3.0) * k))
+        assert seen(table) == seen(same)
+    assert not compiled._ran_plainly
+    with pytest.raises(CaptureError, match=r"\.seen of a Table is read, which \.squares may change"):
+        weft.compile(read_after)(Table(np.ones(3)), np.ones(3))

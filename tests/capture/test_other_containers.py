@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import weft
+from capture.seen_state import seen
 from weft.errors import CaptureError
 
 X = np.array([1.0, 2.0])
@@ -101,3 +102,49 @@ def test_made_inside() -> None:
     compiled = weft.compile(made_inside)
     for x in (X, -X):
         assert compiled(x) == made_inside(x)
+
+
+class _Row(list):
+    def __init__(self, cells, table):
+        list.__init__(self, cells)
+        self.table = table
+
+
+class _Table(list):
+    def __init__(self, rows, scale):
+        list.__init__(self, [_Row(row, self) for row in rows])
+        self.scale = scale
+
+
+def scaled_sum(row, y):
+    return sum(row) * row.table.scale + y
+
+
+def row_added(row, y):
+    row.table.append(_Row(row, row.table))
+    return len(row.table)
+
+
+def table_made(row, y):
+    return _Table([[y, 2.0]], 3.0)
+
+
+@pytest.mark.parametrize("program", [scaled_sum, row_added, table_made])
+def test_containers_that_hold_themselves(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for y in (1.0, 4.0):
+        row, same = _Table([[1.0, 2.0]], 2.0)[0], _Table([[1.0, 2.0]], 2.0)[0]
+        assert seen(compiled(row, y)) == seen(program(same, y))
+        assert seen(row.table) == seen(same.table)
+    assert not compiled._ran_plainly
+
+
+def test_a_list_that_holds_itself_is_no_result() -> None:
+    def endless(x: Any) -> Any:
+        items: Any = [x]
+        items.append(items)
+        return items
+
+    for capture in (weft.trace, lambda function, x: weft.compile(function)(x)):
+        with pytest.raises(CaptureError, match="a result that holds itself: a list"):
+            capture(endless, X)

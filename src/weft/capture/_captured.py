@@ -204,6 +204,7 @@ def _is_one(recorder: Recorder, value: Any) -> bool:
 
 def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
+    recorder.libraries.settle(result)
     settle_keys(recorder, result)
     if recorder.unordered:
         check_order(recorder, result)

@@ -31,6 +31,7 @@ from weft.capture._budget import OverBudget
 from weft.capture._callbacks import Callbacks
 from weft.capture._numpy_special import traced_in
 from weft.capture._opaque import is_opaque
+from weft.capture._state_places import is_own
 from weft.capture._values import Traced
 from weft.capture._whole import StaysWhole, Whole
 from weft.errors import TraceError
@@ -133,6 +134,16 @@ class Libraries:
         function, args = _of_class(function, args)
         return (self.record(function, args, kwargs),)
 
+    def computes(self, holder: type, found: Any) -> bool:
+        """Whether an attribute of a class of the program's is a descriptor of compiled code, which may run anything."""
+        kind = type(found)
+        return kind not in _BUILTINS and not callable(found) and _is_compiled(kind) and not self.is_other(holder)
+
+    def computed(self, owner: Any, name: str) -> Any:
+        """What such a descriptor gives when the graph runs."""
+        self.recorder.touched.meet_computed(owner, name)
+        return self.record(getattr, (owner, name), {})
+
     def record(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call as a node of the graph; one that makes an object of the program's is the call of its whole class."""
         recorder = self.recorder
@@ -154,6 +165,22 @@ class Libraries:
         result = recorder.wrapped(function, callbacks.of(args), callbacks.of(kwargs))
         callbacks.end(result)
         return result
+
+    def settle(self, result: Any) -> None:
+        """A result that holds itself is no tree: its class, where it is the program's, makes it when the graph runs."""
+        endless = pytree.holding_itself(result)
+        if endless is not None:
+            if self.recorder._home(endless) is not None:
+                self.stays_whole(type(endless))
+            self.recorder.refuse(
+                f"a result that holds itself: a {type(endless).__name__}",
+                help="return its parts, or make it in a function marked with weft.wrap",
+            )
+
+    def stays_whole(self, cls: type) -> None:
+        """Capture again, with calls of a class of the program's as they are, where that was not so."""
+        if is_own(cls) and cls not in self.whole and not self.recorder.untyped:
+            raise StaysWhole(cls)
 
     def constant(self, value: Any) -> Any:
         """The node of a module or of the limits of a dtype; an object that only its library can make is left to it."""

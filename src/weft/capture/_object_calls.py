@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SLOTS = (types.WrapperDescriptorType, types.MethodWrapperType)
 _NONE: Any = object()
+_NOT_THERE: Any = object()
 
 
 def object_call(
@@ -132,6 +133,11 @@ def _missing(recorder: Recorder, owner: Any, name: str) -> bool:
 def _getattr(recorder: Recorder, owner: Any, name: Any, default: Any = _NONE) -> tuple[Any] | None:
     if not _is_plain(recorder, owner, name):
         return None
+    if default is not _NONE and recorder.reads.computing(owner, name) is not None:
+        try:
+            return (recorder.attribute(owner, name),)
+        except AttributeError:
+            return (default,)
     if default is not _NONE and _missing(recorder, owner, name):
         return (default,)
     value = recorder.attribute(owner, name)
@@ -141,6 +147,9 @@ def _getattr(recorder: Recorder, owner: Any, name: Any, default: Any = _NONE) ->
 def _hasattr(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:
     if not _is_plain(recorder, owner, name) or isinstance((dict_of(owner) or {}).get(name), Undefined):
         return None
+    if recorder.reads.computing(owner, name) is not None:  # Python runs it, to see whether it raises
+        found: Any = _getattr(recorder, owner, name, _NOT_THERE)
+        return (found[0] is not _NOT_THERE,)
     return (not _missing(recorder, owner, name),)
 
 

@@ -89,9 +89,9 @@ class OuterReads:
         if computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name):
             self._of_class(owner, "__getattr__")
             return self.recorder.run(cls.__getattr__, (owner, name), {})
-        if isinstance(computed, property) and is_own(computed.fget):
-            self._note(type(owner), name, computed)
-            return self.recorder.run(computed.fget, (owner,), {})
+        descriptor = self.computing(owner, name)
+        if descriptor is not None:
+            return self._computed(owner, name, descriptor)
         if isinstance(computed, functools.cached_property) and name not in owner.__dict__ and is_own(computed.func):
             self._note(type(owner), name, computed)
             if not self._made(owner):
@@ -111,6 +111,34 @@ class OuterReads:
         elif not isinstance(owner, types.ModuleType) or is_own(owner):
             self._note(owner, name, value)
         return self._value(value, name)
+
+    def computing(self, owner: Any, name: str) -> Any:
+        """The property or other descriptor of a class of the program's that computes an attribute, else None."""
+        cls = type(owner)
+        holder = None if isinstance(owner, (type, Traced)) else next((c for c in cls.__mro__ if name in vars(c)), None)
+        if holder is None or not is_own(holder):
+            return None
+        found: Any = vars(holder)[name]
+        kind = type(found)
+        get = getattr(kind, "__get__", None)
+        if get is None or kind in _COMMON or (name in (dict_of(owner) or ()) and not hasattr(kind, "__set__")):
+            return None
+        if isinstance(found, property):
+            return found if is_own(found.fget) else None
+        own = isinstance(get, types.FunctionType) and is_own(get)
+        return found if own or self.recorder.libraries.computes(holder, found) else None
+
+    def _computed(self, owner: Any, name: str, found: Any) -> Any:
+        """What such a descriptor gives."""
+        cls = type(owner)
+        if hasattr(cls, name):
+            self._note(cls, name, getattr(cls, name))
+        if isinstance(found, property):
+            return self.recorder.run(found.fget, (owner,), {})
+        get: Any = type(found).__get__
+        if isinstance(get, types.FunctionType) and is_own(get):
+            return self.recorder.run(get, (found, owner, cls), {})
+        return self.recorder.libraries.computed(owner, name)
 
     def function(self, function: types.FunctionType) -> None:
         """A function that is captured: it does what its code and its defaults say."""

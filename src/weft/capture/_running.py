@@ -45,7 +45,7 @@ from weft.capture._special import unrouted
 from weft.capture._tensor_calls import TENSOR_CALLS
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped, record_call, wrap
-from weft.errors import CaptureError
+from weft.errors import CaptureError, TraceError
 from weft.graph._control import CONTROL
 from weft.graph._looping import unpacked
 from weft.ops import Op
@@ -390,7 +390,12 @@ class Running(SizeNodes):
         plain = isinstance(init, types.FunctionType) and not _is_library(init) and cls.__new__ is object.__new__
         plain = plain and init.__code__.co_filename != "<string>"  # as that of a dataclass, made by exec
         if not plain or type(cls).__call__ is not type.__call__:
-            made = uncaptured(self, cls, args, kwargs)
+            try:
+                made = uncaptured(self, cls, args, kwargs)
+            except TraceError:
+                if traced_in(args, kwargs):
+                    self.libraries.stays_whole(cls)
+                raise
             self.reads.made_object(made)
             return made
         made = cls.__new__(cls)

@@ -79,8 +79,11 @@ class Known:
         self.whole = self.whole or found.whole
 
     def changing(self, function: Any, given: dict[str, Any]) -> set[str]:
-        """The parameters that hold containers which change; where one does, others may be it, or hold its parts."""
-        found = {name for name in given if (function, name) in self.opaque}
+        """The parameters that hold containers which change, or hold themselves.
+
+        Where one does, others may be it, or hold its parts.
+        """
+        found = {name for name, value in given.items() if (function, name) in self.opaque or _is_endless(value)}
         kinds = (*CONTAINERS, tuple)
         return {name for name, value in given.items() if isinstance(value, kinds)} if found else found
 
@@ -107,6 +110,10 @@ class Input:
     def label(self) -> str:
         """What a person calls it."""
         return label(self.owner, self.name)
+
+
+def _is_endless(value: Any) -> bool:
+    return not isinstance(value, (np.ndarray, Tensor, Module)) and pytree.holding_itself(value) is not None
 
 
 def is_setting(value: Any) -> bool:

@@ -50,6 +50,17 @@ class Touched:
             self._reach(given, told)
         for found in _own_functions(plain.__init__ if isinstance(plain, type) else plain, set()):  # type: ignore[misc]
             self._take(found, told, stored)
+        self._check_loop()
+
+    def meet_computed(self, owner: Any, name: str) -> None:
+        """An attribute is read that compiled code computes, by functions of the program's perhaps."""
+        told = f".{name} may change: that cannot be captured and"
+        self._reach(owner, told)
+        for found in _methods(type(owner), name, set()):
+            self._take(found, told, self.given)
+        self._check_loop()
+
+    def _check_loop(self) -> None:
         recorder = self.recorder
         if recorder.region is not recorder.root:
             reads = recorder.reads
@@ -118,6 +129,17 @@ def _own_functions(function: Any, seen: set[Any]) -> Iterator[FunctionType]:
     names = {name for code in codes(function.__code__) for name in code.co_names}
     for name in names:
         yield from _own_functions(function.__globals__.get(name), seen)
+
+
+def _methods(cls: type, name: str, seen: set[Any]) -> Iterator[FunctionType]:
+    """The functions of the program's that an attribute of a class is or holds, and those that they may call."""
+    found = inspect.getattr_static(cls, name, None)
+    for held in ("fget", "func", "__func__", "__wrapped__"):
+        found = getattr(found, held, found)
+    for function in _own_functions(found, seen):
+        yield function
+        for called in {name for code in codes(function.__code__) for name in code.co_names}:
+            yield from _methods(cls, called, seen)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
