@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import load_all
+from cases import Case, by_op, load_all
 from tape import Traced, gradients
 
 import weft
+from each import each
 from weft.autograd import backward, grad
 from weft.errors import AutogradError, NotDifferentiable
 from weft.ops import TABLE
@@ -51,8 +52,12 @@ def _loss(result: Any, kind: Any) -> Any:
     return total
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
-def test_every_op_gives_the_gradient_of_the_small_tape(case: Any) -> None:
+@by_op(CASES)
+def test_every_op_gives_the_gradient_of_the_small_tape(cases: list[Case]) -> None:
+    each(cases, _check_gradient)
+
+
+def _check_gradient(case: Case) -> None:
     op = TABLE[case.op]
     names = list(op.__signature__.parameters)
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import importlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 CASES: dict[str, list[Case]] = {}
 REFERENCES: dict[str, Callable[..., Any]] = {}
@@ -37,6 +38,14 @@ class Case:
     rtol: float = 1e-12  # a few roundings of float64
     same: bool = True  # compare the body of a composite that NumPy evaluates; False where only floats go through it
     name: str = field(default="")
+
+
+def by_op(cases: Iterable[Case]) -> Any:
+    """One test for each op, over all of its cases: `each` goes through them."""
+    groups: dict[str, list[Case]] = {}
+    for found in cases:
+        groups.setdefault(found.op, []).append(found)
+    return pytest.mark.parametrize("cases", groups.values(), ids=groups)
 
 
 def case(op: str, *args: Any, ref: Callable[..., Any] | None = None, **options: Any) -> None:

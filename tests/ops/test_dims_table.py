@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Case
+from cases import Case, by_op
 from test_table import EVERY
 
+from each import each
 from weft.ops import TABLE, Spec, spec_of
 from weft.ops._dim import Dim, Sizes
 
-WITH_RULE = [case for case in EVERY if case.infer]
 GROWN: list[Callable[[int], int]] = [lambda n: n + 1, lambda n: 2 * n, lambda n: 3 * n, lambda n: 2 * n + 1]
 
 
@@ -66,8 +66,12 @@ def at(shapes: Any, values: dict[Any, int]) -> Any:
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
-@pytest.mark.parametrize("case", WITH_RULE, ids=lambda c: c.name)
-def test_symbolic_shape(case: Case, shared: bool) -> None:
+@by_op(case for case in EVERY if case.infer)
+def test_symbolic_shape(cases: list[Case], shared: bool) -> None:
+    each(cases, lambda case: _check_symbolic_shape(case, shared))
+
+
+def _check_symbolic_shape(case: Case, shared: bool) -> None:
     op = TABLE[case.op]
     symbols = Symbols(shared)
     arguments = arguments_of(case, symbols.abstract)

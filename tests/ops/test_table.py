@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
-from cases import REFERENCES, Case, integers, load_all, normal, rng, uniform
+from cases import REFERENCES, Case, by_op, integers, load_all, normal, rng, uniform
 from tape import Traced, gradients
 
 import weft
+from each import each
 from weft import pytree
 from weft.errors import NotDifferentiable, UnknownShape
 from weft.ops import TABLE, Spec, spec_of
@@ -49,7 +49,6 @@ def reference(name: str) -> Any:
 
 
 EVERY = pointwise_cases() + ALL
-by_name = pytest.mark.parametrize("case", EVERY, ids=lambda c: c.name)
 
 
 def test_every_op_has_cases() -> None:
@@ -57,8 +56,12 @@ def test_every_op_has_cases() -> None:
     assert not missing, f"ops without a case: {missing}"
 
 
-@by_name
-def test_value(case: Case) -> None:
+@by_op(EVERY)
+def test_value(cases: list[Case]) -> None:
+    each(cases, _check_value)
+
+
+def _check_value(case: Case) -> None:
     args = _read_only(case.args)
     result = TABLE[case.op](*args, **case.kwargs)
     if case.check is not None:
@@ -69,9 +72,13 @@ def test_value(case: Case) -> None:
     _assert_same(result, expected, case.rtol)
 
 
-@by_name
-def test_memory(case: Case) -> None:
+@by_op(EVERY)
+def test_memory(cases: list[Case]) -> None:
     """Results lie where the op says, however its arguments lie."""
+    each(cases, _check_memory)
+
+
+def _check_memory(case: Case) -> None:
     memory = TABLE[case.op].memory
     for laid in (np.copy, _by_columns, _with_gaps) if case.kwargs.get("copy") is not False else (np.copy,):
         args = _laid_out(case.args, laid)
@@ -117,9 +124,13 @@ def _evaluated_by_another(case: Case) -> bool:
 ROUNDINGS = {np.dtype(np.float16): 1e-2, np.dtype(np.float32): 1e-5, np.dtype(np.complex64): 1e-5}
 
 
-@pytest.mark.parametrize("case", [c for c in EVERY if _evaluated_by_another(c)], ids=lambda c: c.name)
-def test_body(case: Case) -> None:
+@by_op(case for case in EVERY if _evaluated_by_another(case))
+def test_body(cases: list[Case]) -> None:
     """What is differentiated is what is evaluated; where there is no derivative the body may say so."""
+    each(cases, _check_body)
+
+
+def _check_body(case: Case) -> None:
     try:
         result = TABLE[case.op].body(*_read_only(case.args), **case.kwargs)
     except (NotDifferentiable, UnknownShape) as error:
@@ -134,8 +145,12 @@ def test_body(case: Case) -> None:
         _assert_same(result, case.ref(*case.args, **case.kwargs), rtol)
 
 
-@pytest.mark.parametrize("case", [c for c in EVERY if c.infer], ids=lambda c: c.name)
-def test_shape_rule(case: Case) -> None:
+@by_op(case for case in EVERY if case.infer)
+def test_shape_rule(cases: list[Case]) -> None:
+    each(cases, _check_shape_rule)
+
+
+def _check_shape_rule(case: Case) -> None:
     op = TABLE[case.op]
     result = spec_of(op(*case.args, **case.kwargs))
     if isinstance(result, bool):  # as NumPy's questions about whole arrays answer
@@ -146,12 +161,14 @@ def test_shape_rule(case: Case) -> None:
     assert _plain(op.infer(*abstract)) == _plain(result)
 
 
-@pytest.mark.parametrize("case", [c for c in EVERY if c.infer and c.grad], ids=lambda c: c.name)
-def test_derivative_rules_need_shapes_only(case: Case) -> None:
+@by_op(case for case in EVERY if case.infer and case.grad and not TABLE[case.op].composite)
+def test_derivative_rules_need_shapes_only(cases: list[Case]) -> None:
     """A rule runs on Specs as on arrays, and gives a gradient of the argument's shape and dtype."""
+    each(cases, _check_derivative_rules)
+
+
+def _check_derivative_rules(case: Case) -> None:
     op = TABLE[case.op]
-    if op.composite:
-        return
     names = list(op.__signature__.parameters)
     arguments = op.bind(case.args, case.kwargs)
     abstract = [spec_of(a) if n in op.arrays else a for n, a in zip(names, arguments, strict=True)]
@@ -161,30 +178,6 @@ def test_derivative_rules_need_shapes_only(case: Case) -> None:
         floats = [isinstance(v, Spec) and v.dtype.kind in "fc" for v in (x if isinstance(x, list | tuple) else [x])]
         if floats and all(floats) and not isinstance(rule, NotDifferentiable):
             assert _plain(spec_of(op.gradient(name, y, y, abstract))) == _plain(x)
-
-
-@pytest.mark.parametrize("case", [c for c in EVERY if c.grad], ids=lambda c: c.name)
-def test_gradient(case: Case) -> None:
-    op = TABLE[case.op]
-    leaves, call = _differentiable(case)
-    if not leaves:
-        return
-    if not op.composite and any(isinstance(rule, NotDifferentiable) for rule in op.vjp) and not _smooth(call, leaves):
-        return
-    y = _scalar(call(leaves))
-    first = gradients(y, leaves)
-    _assert_close(first, _numerical(lambda xs: _scalar(call(xs)), leaves), case.name)
-    if case.order < 2:
-        return
-    weights = [rng(case.name, i).standard_normal(x.shape) for i, x in enumerate(leaves)]
-
-    def slope(xs: list[Traced]) -> Traced:
-        total = Traced(0.0)
-        for g, w in zip(gradients(_scalar(call(xs)), xs), weights, strict=True):
-            total = total + weft.sum(weft.real(g * w))
-        return total
-
-    _assert_close(gradients(slope(leaves), leaves), _numerical(slope, leaves), case.name + " (second order)")
 
 
 def _smooth(call: Any, leaves: list[Traced]) -> bool:
@@ -241,6 +234,32 @@ def _differentiable(case: Case) -> tuple[list[Traced], Any]:
         return TABLE[case.op](*args, **kwargs)
 
     return leaves, call
+
+
+@by_op(case for case in EVERY if case.grad and _differentiable(case)[0])
+def test_gradient(cases: list[Case]) -> None:
+    each(cases, _check_gradient)
+
+
+def _check_gradient(case: Case) -> None:
+    op = TABLE[case.op]
+    leaves, call = _differentiable(case)
+    if not op.composite and any(isinstance(rule, NotDifferentiable) for rule in op.vjp) and not _smooth(call, leaves):
+        return
+    y = _scalar(call(leaves))
+    first = gradients(y, leaves)
+    _assert_close(first, _numerical(lambda xs: _scalar(call(xs)), leaves), case.name)
+    if case.order < 2:
+        return
+    weights = [rng(case.name, i).standard_normal(x.shape) for i, x in enumerate(leaves)]
+
+    def slope(xs: list[Traced]) -> Traced:
+        total = Traced(0.0)
+        for g, w in zip(gradients(_scalar(call(xs)), xs), weights, strict=True):
+            total = total + weft.sum(weft.real(g * w))
+        return total
+
+    _assert_close(gradients(slope(leaves), leaves), _numerical(slope, leaves), case.name + " (second order)")
 
 
 def _scalar(y: Any) -> Traced:
