@@ -37,6 +37,8 @@ def loader(dataset: Any, **options: Any) -> DataLoader:
 # The consumer's end
 
 Begin = Callable[..., "subprocess.Popen[str]"]
+# What runs in the background of a shell ignores interrupts, and so does whatever it starts.
+HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def begin() -> Iterator[Begin]:
     def begin(program: str, *arguments: str) -> subprocess.Popen[str]:
         path = os.pathsep.join([str(Path(loadable.__file__).parent), *filter(None, sys.path)])
         process = subprocess.Popen(
-            [sys.executable, "-c", program, *arguments],
+            [sys.executable, "-c", HEARS + program, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
