@@ -13,19 +13,10 @@ import numpy as np
 
 from weft.graph import Graph, Node
 from weft.graph._effects import HOLDS
-from weft.ops._op import Op, op_of
+from weft.ops._op import OWN, Op, op_of
 from weft.ops._spec import Spec
 
 _NUMBERS = (int, float, bool, complex)
-# Ops that are not ufuncs and make an array of their own.
-_FRESH = frozenset(
-    {
-        *("all", "any", "argmax", "argmin", "argsort", "concat", "count_nonzero", "cumulative_prod", "cumulative_sum"),
-        *("einsum", "empty", "eye", "full", "full_like", "index_add", "index_update", "matmul", "max", "mean", "min"),
-        *("ones", "ones_like", "outer", "place_at", "pow", "prod", "sort", "stack", "std", "sum", "take", "var"),
-        *("where", "zeros", "zeros_like"),
-    }
-)
 
 
 def is_fresh(value: Any) -> bool:
@@ -33,7 +24,7 @@ def is_fresh(value: Any) -> bool:
     if not isinstance(value, Node) or value._op != "call_function":
         return False
     op = op_of(value._target)
-    return op is not None and (isinstance(op.eval, np.ufunc) or op.name in _FRESH)
+    return op is not None and op.memory == OWN
 
 
 def is_number(value: Any) -> bool:
