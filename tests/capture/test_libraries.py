@@ -57,6 +57,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "linregress": (lambda x, y: scipy.stats.linregress(x, y).slope + 1, T, W),
     "zscore": (lambda x: scipy.stats.zscore(x), T),
     "kde": (lambda x: scipy.stats.gaussian_kde(x)(x[:3]), W),
+    "frozen": (lambda x: scipy.stats.norm(0, 2).cdf(x) + scipy.stats.norm(x.mean(), 2).pdf(0.5), T),
+    "interp1d over constants": (lambda y, at: scipy.interpolate.interp1d(np.arange(3.0), y)(at - 1), B, B),
     "interp1d": (lambda x, y, at: scipy.interpolate.interp1d(x, y)(at), T, W, B),
     "spline": (lambda x, y, at: scipy.interpolate.CubicSpline(x, y).derivative()(at), T, W, B),
     "splrep": (lambda x, y, at: scipy.interpolate.splev(at, scipy.interpolate.splrep(x, y)), T, W, B),

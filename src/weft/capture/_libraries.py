@@ -114,7 +114,7 @@ class Libraries:
                 raise  # the program itself is too large
             if recorder.catches(type(error)) and isinstance(error, Exception) and not isinstance(error, TraceError):
                 raise  # the program may catch it
-            raise StaysWhole(function) from None
+            raise StaysWhole(self.results.get(id(function), (None, function))[1]) from None
         finally:
             self.inside = None
             recorder.allowance.left += allowed - before

@@ -44,9 +44,10 @@ class Touched:
     def meet(self, function: Any, given: Any) -> None:
         """A wrapped function is called; in a loop, what was read before it may be read after it as well."""
         plain: Any = inspect.unwrap(function)
-        stored, told = self.attributes, f"{plain.__name__} may change: that is marked with weft.wrap and"
+        name = getattr(plain, "__name__", type(plain).__name__)  # an object that is called has none
+        stored, told = self.attributes, f"{name} may change: that is marked with weft.wrap and"
         if isinstance(plain, type) or self.recorder.libraries.is_other(plain):
-            stored, told = self.given, f"{plain.__name__} may change: that cannot be captured and"
+            stored, told = self.given, f"{name} may change: that cannot be captured and"
             self._reach(given, told)
         for found in _own_functions(plain.__init__ if isinstance(plain, type) else plain, set()):  # type: ignore[misc]
             self._take(found, told, stored)

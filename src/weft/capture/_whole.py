@@ -20,15 +20,20 @@ class Whole:
 
     def __init__(self) -> None:
         self._functions: dict[int, Any] = {}
-        self._codes: Counter[int] = Counter()  # some functions are made anew by each call
+        self._codes: Counter[Any] = Counter()  # some functions and objects are made anew by each call
 
     def add(self, function: Any) -> None:
         """Let calls of a function stay whole."""
         self._functions[id(function)] = function
-        self._codes[id(getattr(function, "__code__", None))] += 1
+        self._codes[_code_of(function)] += 1
 
     def __contains__(self, function: Any) -> bool:
         if not self._functions:
             return False
-        code = getattr(function, "__code__", None)
-        return id(function) in self._functions or (code is not None and self._codes[id(code)] > _MANY)
+        code = _code_of(function)
+        return id(function) in self._functions or (code is not None and self._codes[code] > _MANY)
+
+
+def _code_of(function: Any) -> Any:
+    """The code that a call runs, that of an object's `__call__` included; None of what is not written in Python."""
+    return getattr(function, "__code__", None) or getattr(getattr(type(function), "__call__", None), "__code__", None)  # noqa: B004
