@@ -10,6 +10,7 @@ import pytest
 
 import weft
 from programs._compare import assert_same, call
+from weft.errors import CaptureError
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "histogram": lambda x, n: [part[1:].shape for part in np.histogram(x, bins=n)],
@@ -48,3 +49,67 @@ def test_a_loop_over_bins() -> None:
     compiled = weft.compile(bars)
     for n in (3, 1, 7):
         assert_same(call(compiled, (np.arange(10.0), n)), call(bars, (np.arange(10.0), n)))
+
+
+SHAPES: dict[str, Callable[..., Any]] = {
+    "zeros": lambda s: (np.zeros(s).shape, len(np.zeros(s)), np.zeros(s) + np.ones((2, 3))),
+    "ones": lambda s: np.ones(shape=s).ravel()[1:].shape,
+    "empty": lambda s: np.empty(s, int).size,
+    "full": lambda s: np.full(s * 2, 3.0)[1:, :-1].shape,
+    "one size": lambda s: (np.zeros(s[:1]).shape, np.zeros(s[:1].squeeze()).shape),
+    "reshape": lambda s: (np.arange(6).reshape(s), np.reshape(s[0] * np.arange(6), s), np.ones(6).reshape(s[::-1]).T),
+    "broadcast_to": lambda s: np.broadcast_to(np.ones(3), s).shape,
+    "unravel_index": lambda s: np.unravel_index(np.array([1, 5]), s),
+    "ravel_multi_index": lambda s: np.ravel_multi_index((np.array([1, 0]), np.array([1, 2])), s),
+    "no size": lambda s: np.zeros(s / 2),
+    "written": lambda s: padded(np.ones((2, 2)), s),
+}
+
+
+def padded(x, s):
+    out = np.zeros(s)
+    out[tuple(slice(0, n) for n in x.shape)] = x
+    return out
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_an_array_of_sizes_is_a_shape(name: str) -> None:
+    compiled = weft.compile(SHAPES[name])
+    for shape in ([2, 3], [3, 2]):
+        if name not in ("zeros", "broadcast_to") or shape == [2, 3]:
+            assert_same(call(compiled, (np.array(shape),)), call(SHAPES[name], (np.array(shape),)))
+    assert not compiled._ran_plainly
+
+
+class _Column:
+    place: int | None = None
+    count = 0
+
+
+def first_over(found, x):
+    places = np.where(x > 3)[0].squeeze()
+    found.count, found.place = places.size, None
+    if found.count == 1:
+        found.place = int(places)
+
+
+def test_a_squeeze_beside_changes_of_objects() -> None:
+    compiled = weft.compile(first_over)
+    for values in ([1.0, 5.0, 2.0], [5.0, 1.0, 5.0], [1.0, 1.0]):
+        found, same = _Column(), _Column()
+        compiled(found, np.array(values))
+        first_over(same, np.array(values))
+        assert vars(found) == vars(same)
+    assert not compiled._ran_plainly
+
+
+def test_what_a_squeeze_leaves_is_read_only() -> None:
+    def written(found, x):
+        places = x[x > 3]
+        left = places.squeeze()
+        found.count = left.size
+        places[0] = 7.0
+        return left
+
+    with pytest.raises(CaptureError, match="known only when it runs"):
+        weft.compile(written)(_Column(), np.array([1.0, 5.0]))

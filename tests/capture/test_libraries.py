@@ -56,6 +56,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "ttest": (lambda x, y: scipy.stats.ttest_ind(x, y).pvalue, T, W),
     "linregress": (lambda x, y: scipy.stats.linregress(x, y).slope + 1, T, W),
     "zscore": (lambda x: scipy.stats.zscore(x), T),
+    "generator": (lambda x, law=scipy.stats.norm: law(loc=x, scale=np.sqrt(2.0)).mean(), T),
     "kde": (lambda x: scipy.stats.gaussian_kde(x)(x[:3]), W),
     "frozen": (lambda x: scipy.stats.norm(0, 2).cdf(x) + scipy.stats.norm(x.mean(), 2).pdf(0.5), T),
     "interp1d over constants": (lambda y, at: scipy.interpolate.interp1d(np.arange(3.0), y)(at - 1), B, B),

@@ -33,7 +33,8 @@ np.fromfunction(lambda a, c: a == c, X.shape, dtype=int) ;; np.fromiter((v * 2 f
 np.meshgrid(x, y) ;; np.meshgrid(x, y, indexing="ij") ;; np.meshgrid(x, y, sparse=True) ;; np.meshgrid(x, i)
 np.meshgrid(np.arange(k), np.arange(3)) ;; np.mgrid[0:k, 0:3] ;; np.mgrid[0:k] ;; np.mgrid[0:1:3j, 0:r:4j]
 np.mgrid[0:len(x), 0:2] ;; np.mgrid[-r:r:k * 1j] ;; np.mgrid[:r:k * 1j, 0:k, 0:1:f[0] + 1] ;; np.r_[-r:r:k * 1j]
-np.mgrid[-r:r:5j] ;; np.ogrid[:r:k * 2j, 0:r:0.1] ;; np.ogrid[0:k, 0:3] ;; np.ogrid[0:k] ;; np.r_[x, y] ;; np.r_[x, 0]
+np.mgrid[-r:r:5j] ;; np.mgrid[[slice(0, k), slice(0, 3)]] ;; np.ogrid[:r:k * 2j, 0:r:0.1] ;; np.ogrid[0:k, 0:3]
+np.ogrid[0:k] ;; np.r_[x, y] ;; np.r_[x, 0]
 np.r_[0, x, k] ;; np.r_[0:k] ;; np.r_[0:k, 5] ;; np.r_[x[:2], 1:4] ;; np.r_[0:1:5j] ;; np.c_[x, y] ;; np.c_[x, y, i]
 np.c_[X, x] ;; np.s_[1:3] ;; x[np.s_[1:3]] ;; x[np.s_[1:k]] ;; np.ix_(j, [0, 1]) ;; S[np.ix_(j, j)]
 X[np.ix_(b, [0, 2])] ;; np.index_exp[1:3] ;; np.ndarray((k, 2)).shape ;; np.block([[X, X], [X, X]])

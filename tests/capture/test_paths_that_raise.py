@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft
@@ -166,3 +167,13 @@ def test_the_other_path_is_differentiated(program: Callable[..., Any]) -> None:
     with pytest.raises(type(expected)) as found:
         weft.grad(program)(2.0)
     assert str(found.value) == str(expected)
+
+
+def test_a_path_on_which_an_array_is_no_number() -> None:
+    def one_or_none(x):
+        return int(x) if x.sum() > 10 else -1
+
+    compiled = weft.compile(one_or_none)
+    for x in (np.ones(3), np.full(3, 5.0)):
+        assert_same(call(compiled, (x,)), call(one_or_none, (x,)))
+    assert not compiled._ran_plainly

@@ -50,6 +50,7 @@ def _axis(recorder: Recorder, part: slice, dtype: Any) -> Any:
 
 
 def _grids(recorder: Recorder, key: Any, dense: bool) -> Any:
+    key = tuple(key) if isinstance(key, list) else key
     bounds = [_bounds(part) for part in (key if isinstance(key, tuple) else (key,))]
     known = [_typed(1.0 if _is_complex(bound) else bound) for line in bounds for bound in line]
     whole = np.result_type(0, *known)

@@ -10,6 +10,7 @@ from weft.capture._layouts import is_contiguous, lies_in_order
 from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
 from weft.capture._numpy_special import _as_array, copied, count_of, in_order
+from weft.capture._opaque import Opaque
 from weft.capture._refusals import refuse_class_of_arrays
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step
@@ -66,7 +67,8 @@ def _to_device(recorder: Recorder, a: Any, device: Any, /, *, stream: Any = None
 
 @method("reshape")
 def _reshape(recorder: Recorder, a: Any, *shape: Any, order: str = "C", copy: Any = None) -> Any:
-    wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    wanted = recorder.sizes_in(shape[0]) if len(shape) == 1 else shape
+    wanted = wanted if isinstance(wanted, (tuple, list)) else shape
     return _reshape_function(recorder, a, tuple(wanted), order, copy=copy)
 
 
@@ -87,7 +89,7 @@ def _of_order(recorder: Recorder, a: Any, order: str) -> tuple[Array, str]:
 def _reshape_function(
     recorder: Recorder, a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
 ) -> Any:
-    shape = newshape if shape is None else shape
+    shape = recorder.sizes_in(newshape if shape is None else shape)
     shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     a, order = _of_order(recorder, a, order)
     if order == "F":
@@ -205,6 +207,8 @@ def _tolist(recorder: Recorder, a: Any) -> Any:
 @method("squeeze")
 def _squeeze(recorder: Recorder, a: Any, axis: Any = None) -> Any:
     made = recorder.numpy.function(np.squeeze, (a,), {"axis": axis})
+    if isinstance(made, Opaque):
+        return made
     return a if isinstance(a, Array) and len(made.spec.shape) == len(a.spec.shape) else made
 
 

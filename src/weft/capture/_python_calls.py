@@ -192,7 +192,11 @@ class PythonCalls:
         sizes = [1 if open_ or size == 1 else 2 for size in value.spec.shape]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # versions that do take it
-            function(np.ones(sizes, value.spec.dtype))
+            try:
+                function(np.ones(sizes, value.spec.dtype))
+            except Exception as error:
+                self.recorder.programs_error = error
+                raise
         return value if open_ else self.recorder.numpy.item(value)
 
     def attribute(self, value: Scalar, name: str) -> Any:

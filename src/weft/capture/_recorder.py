@@ -77,6 +77,7 @@ _ARRAYS_OF_NO_DIMENSIONS = frozenset(
     }
 )
 _COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a number that decides sizes
+_SIZES = frozenset({"shape", "dims"})  # parameters that are sizes
 _NAME_AXES = "name the dimensions to leave out, axis=..."
 _COUNTING = frozenset({"repeat", "repeat_interleave", "histogram", "histogram_bin_edges", "histogram2d", "histogramdd"})
 # What no number of Python's can be combined with, though it may be compared; NumPy makes arrays of some of them.
@@ -328,8 +329,18 @@ class Recorder(Running, Memory, Refusals):
         if op.name in PARTS and op.body is not None and args and type(args[0]) is Array:
             return op.body(*args, **kwargs)
         arguments = op.bind(args, kwargs)
+        takes = zip(op.__signature__.parameters, arguments, strict=True)
+        sizes = {id(a): self.sizes_in(a) for name, a in takes if name in _SIZES and isinstance(a, Array)}
+        if sizes:
+            args = tuple([sizes.get(id(a), a) for a in args])
+            kwargs = {name: sizes.get(id(a), a) for name, a in kwargs.items()}
+            arguments = op.bind(args, kwargs)
         if op.name == "squeeze":
-            args, kwargs, arguments = self.squeezed(arguments, args, kwargs)
+            unknown = self.sizes_squeezed(arguments)
+            if unknown and self.joins:
+                arguments[0].buffer.listed = "what a squeeze has left of it"
+                return Joined(self, self.create(np.squeeze, (arguments[0],), {}, None))
+            args, kwargs, arguments = self.squeezed(arguments, unknown) if unknown else (args, kwargs, arguments)
         rules = [
             self.abstract(value) if is_array else self.structural(value)
             for is_array, value in zip(op.takes_arrays, arguments, strict=True)
@@ -369,18 +380,27 @@ class Recorder(Running, Memory, Refusals):
             layout = "C" if whole else False
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
 
-    def squeezed(self, arguments: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The arguments of a squeeze that leaves out no size that only running tells: it is checked not to be 1."""
+    def sizes_in(self, value: Any) -> Any:
+        """What a shape is: NumPy takes an array of sizes for the tuple of them."""
+        if not isinstance(value, Array):
+            return value
+        return tuple(self.items(value)) if value.spec.shape else self.numpy.item(value)
+
+    def sizes_squeezed(self, arguments: Any) -> list[Any]:
+        """The sizes of an array that a squeeze leaves out if they are 1, as only running tells."""
         x, axis = arguments
         shape = self.abstract(x).shape if axis is None and isinstance(x, Array) else ()
-        ones = [d.env.known("==", d, 1) if isinstance(d, Dim) else d == 1 for d in shape]
-        if None not in ones:
-            return args, kwargs, arguments
-        unknown = [d for d, one in zip(shape, ones, strict=True) if one is None]
+        return [d for d in shape if isinstance(d, Dim) and d.env.known("==", d, 1) is None]
+
+    def squeezed(self, arguments: Any, unknown: list[Any]) -> Any:
+        """The arguments of such a squeeze where none of those sizes is 1, which is checked."""
+        x, _ = arguments
         self.doubt(f"squeeze: whether {unknown[0]} is 1 is known only when it runs", help=_NAME_AXES)
         for size in unknown:
             self.create(check, (self.create(operator.ne, (size, 1), {}, bool), "squeeze: a size is 1"), {}, None)
-        axis = tuple(k for k, one in enumerate(ones) if one)
+        axis = tuple(
+            k for k, d in enumerate(x.spec.shape) if (d.env.known("==", d, 1) if isinstance(d, Dim) else d == 1)
+        )
         return (x, axis), {}, (x, axis)
 
     def inferred(self, op: Op, rules: Any) -> Any:

@@ -174,7 +174,7 @@ def _asked(type_: Spec, shape: Any) -> Any:
 
 def _ravel(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
     array = arguments[0]
-    return _reshaped(recorder, array, type_, is_contiguous(recorder, array), "ravel", type_.shape)
+    return _reshaped(recorder, array, type_, is_contiguous(recorder, array), "ravel", _asked(type_, (-1,)))
 
 
 def _reshaped(recorder: Recorder, array: Array, type_: Spec, shared: bool | None, name: str, shape: Any) -> Array:
