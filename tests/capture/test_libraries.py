@@ -104,7 +104,7 @@ def test_calls_of_scipy_are_captured(name: str) -> None:
     alike(function, *arguments)
 
 
-@pytest.mark.parametrize("name", ["inv", "spline", "tree", "minimize", "fft"])
+@pytest.mark.parametrize("name", ["inv", "spline", "tree", "minimize", "fft", "frozen", "interp1d over constants"])
 def test_scripts_and_traces_hold_them_too(name: str) -> None:
     function, *arguments = CALLS[name]
     for made in (weft.script(function), weft.trace(function, *arguments)):
