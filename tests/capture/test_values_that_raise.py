@@ -156,3 +156,100 @@ def test_one_element_of_several_dimensions() -> None:
     np.testing.assert_array_equal(gradient(np.full((1, 1), 2.0)), [[12.0]])
     with pytest.raises(ValueError, match="size 1"):
         gradient(V)
+
+
+def stored(x: Any) -> Any:
+    y = np.zeros(2)
+    y[:] = x[x > 1]
+    return y
+
+
+def added(x: Any) -> Any:
+    y = np.zeros(2)
+    y += x[x > 1]
+    return y
+
+
+def under_a_mask(x: Any) -> Any:
+    y = x.copy()
+    y[x > 1] = x[:2]
+    return y
+
+
+def three_names(x: Any) -> Any:
+    a, b = x[x > 1]
+    return np.array([a * 3, b])
+
+
+def one_name(x: Any) -> Any:
+    (place,) = np.flatnonzero(x == 2.0)
+    (other,) = np.nonzero(x > 1)
+    return place * x[other]
+
+
+SIZES: dict[str, Callable[[Any], Any]] = {
+    "reshape": lambda x: x[x > 1].reshape(2, -1),
+    "stack": lambda x: np.stack([x[x > 1], x[:2]]),
+    "add": lambda x: x[x > 1] + x[:2],
+    "add to a constant": lambda x: x[x > 1] + np.ones(2),
+    "where": lambda x: np.where(x[:2] > 1, x[:2], x[x > 1]),
+    "dot": lambda x: x[x > 1] @ x[:2],
+    "broadcast_to": lambda x: np.broadcast_to(x[x > 1], (3, 2)),
+    "out": lambda x: np.add(x[:2], x[x > 1], out=np.zeros(2)),
+    "stored": stored,
+    "added": added,
+    "under a mask": under_a_mask,
+    "names": three_names,
+    "one name": one_name,
+}
+OF_SIZES = [V, np.array([3.0, 1.0, 2.0, 5.0]), np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.5, 1.0, 2.0])]
+
+
+def said(function: Any, x: Any) -> Any:
+    try:
+        return np.asarray(function(x.copy())).tolist()
+    except Exception as error:  # whatever NumPy raises
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("read", [True, False])
+def test_sizes_that_only_running_tells_fit_or_raise_as_in_numpy(name: str, read: bool) -> None:
+    def program(x: Any) -> Any:
+        found = size(x)
+        return found if read else x * 2
+
+    size = SIZES[name]
+    compiled = weft.compile(program)
+    for x in OF_SIZES:
+        assert said(compiled, x) == said(program, x)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_that_only_running_tells_inside_a_try(name: str) -> None:
+    def program(x: Any) -> Any:
+        try:
+            found = size(x)
+        except ValueError:
+            return x * 2
+        return found
+
+    size = SIZES[name]
+    compiled = weft.compile(program)
+    for x in OF_SIZES:
+        assert said(compiled, x) == said(program, x)
+    with pytest.raises(CaptureError, match="inside a `try` or `with` that may catch"):
+        weft.trace(program, V)
+
+
+def test_as_many_names_as_there_are_items() -> None:
+    for make in (weft.compile, weft.script, lambda f: weft.trace(f, V)):
+        found = make(three_names)
+        assert found(V).tolist() == [9.0, 2.0]
+        with pytest.raises(ValueError, match="too many values to unpack"):
+            found(np.array([3.0, 5.0, 2.0]))
+        with pytest.raises(ValueError, match="not enough values to unpack"):
+            found(np.array([3.0, 1.0, 1.0]))
+    np.testing.assert_array_equal(weft.grad(lambda x: three_names(x).sum())(V), [3.0, 0.0, 1.0])
+    with pytest.raises(ValueError, match="too many values to unpack"):
+        weft.grad(lambda x: three_names(x).sum())(np.array([3.0, 5.0, 2.0]))

@@ -41,7 +41,7 @@ from weft.capture._callables import check_callable
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
 from weft.capture._guards import Guards
-from weft.capture._listed import draws, may_differ, repeatable
+from weft.capture._listed import draws, may_differ, may_not_fit, repeatable
 from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._proxy import Proxy
@@ -439,8 +439,9 @@ class CompiledFunction:
     def _guarded(self, entry: Entry) -> Callable[..., Any]:
         """A run that the function itself takes over where the graph turns out not to be right for the call."""
         run: Callable[..., Any] = entry.run
-        ends: type[Exception] = Exception if entry.doubts else OtherArray
-        if not entry.doubts and not (may_differ(entry.graph) and repeatable(entry.graph)):
+        sizes = may_not_fit(entry.graph)
+        ends: type[Exception] = Exception if entry.doubts or sizes else OtherArray
+        if not entry.doubts and not ((sizes or may_differ(entry.graph)) and repeatable(entry.graph)):
             return run
         drawn = draws(entry.graph)
 

@@ -8,6 +8,7 @@ from weft._where import package_name
 from weft.capture._draws import draw, shuffled
 from weft.graph import Graph
 from weft.graph._control import check, fail
+from weft.graph._effects import CHECKS
 from weft.graph._list_arrays import array_of, with_rows
 from weft.passes._kinds import EFFECT, OPAQUE, PURE, kind_of
 
@@ -18,6 +19,11 @@ _LIBRARIES = ("numpy", "weft", "builtins", "math", "cmath", "_operator", "operat
 def may_differ(graph: Graph) -> bool:
     """Whether a graph makes an array of a list, so that a run may end with OtherArray."""
     return any(node._target in (array_of, with_rows) for node in _nodes(graph) if node._op == "call_function")
+
+
+def may_not_fit(graph: Graph) -> bool:
+    """Whether a graph may find that sizes do not fit, which the function itself tells in NumPy's own words."""
+    return any(node._meta is not None and node._meta.get("raises") == "sizes" for node in _nodes(graph))
 
 
 def repeatable(graph: Graph) -> bool:
@@ -61,7 +67,7 @@ def _leaves_nothing(node: Any) -> bool:
         return True  # their nodes are looked at one by one
     kind = kind_of(node)
     if kind == EFFECT:
-        return node.target in (check, fail, array_of, with_rows)
+        return node.target in (check, fail) or getattr(node.target, CHECKS, False)
     if node.op == "call_function" and getattr(node.target, "__name__", "") in ("setitem", "delitem"):
         return True
     module = package_name(node.target) or "numpy"

@@ -166,6 +166,7 @@ class Memory:
         key = self.as_key(key)
         if isinstance(value, (list, tuple)):
             value = self.numpy.function(np.asarray, (value,), {})
+        guessed = self.guesses()
         if not is_opaque((key, value)):
             rules = [array.spec, abstract_key(self, key), self.abstract(value)]
             try:
@@ -176,6 +177,8 @@ class Memory:
         node = self.create(index_update, (array, key, value), {}, Spec(array.spec.shape, array.spec.dtype))
         if isinstance(value, Array) and value.buffer is array.buffer:
             node.meta["overlaps"] = True
+        if self.guesses() > guessed:
+            self.may_not_fit(node, index_update)
         self.store(array, node)
 
     def update(self: Any, array: Array, function: Callable[..., Any], other: Any) -> Array:
@@ -187,11 +190,16 @@ class Memory:
             return array
         if isinstance(other, (list, tuple)):
             other = self.numpy.function(np.asarray, (other,), {})
+        guessed = self.guesses()
         type_ = self.inferred(op, (array.spec, self.abstract(other)))
         self.check_cast(function, array, other)
         node = self.create(function, (array, other), {}, type_)
         self.bind_sizes(node, type_)
-        self.store(array, self.fitted(node, type_, array))
+        made = self.fitted(node, type_, array)
+        if self.guesses() > guessed:
+            self.may_not_fit(node, op)
+            self.may_not_fit(made, op)
+        self.store(array, made)
         return array
 
     def fitted(self: Any, node: Node, type_: Spec, array: Array) -> Node:

@@ -171,14 +171,6 @@ def _may_have_sizes(value: Any) -> bool:
     return kind is None or (isinstance(kind, Spec) and bool(kind.shape))
 
 
-def may_not_fit(op: Op, given: Any, type_: Any) -> bool:
-    """Whether only running tells that shapes broadcast: the result then has a size of its own."""
-    if not isinstance(op.eval, np.ufunc) or not isinstance(type_, Spec):
-        return False
-    sizes = {id(dim) for spec in given if isinstance(spec, Spec) for dim in spec.shape}
-    return any(not isinstance(dim, int) and id(dim) not in sizes for dim in type_.shape)
-
-
 def raises(node: Node) -> bool:
     """Whether a node, or one in its bodies, was found to raise for some values."""
     if node._meta is not None and "raises" in node._meta:

@@ -32,7 +32,7 @@ from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
-from weft.capture._raising import OF_VALUES, Caught, is_quiet, may_not_fit, may_raise, may_raise_unseen, raised_by
+from weft.capture._raising import OF_VALUES, Caught, is_quiet, may_raise, may_raise_unseen, raised_by
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
@@ -348,23 +348,18 @@ class Recorder(Running, Memory, Refusals):
         if op.name in _COUNTING:
             named = zip(op.__signature__.parameters, arguments, rules, strict=True)
             rules = [self._counted(value) if name in _COUNTS else rule for name, value, rule in named]
-        guessed = len(self.sizes.assumed)
+        guessed = self.guesses()
         type_ = self.inferred(op, rules)
         tensor = is_tensor(arguments)
         if op.name in VIEWS and arrays_in(arguments[0]):
             made = VIEWS[op.name](self, arguments, type_)
             if made is not None:
-                if self.keeps_raising and len(self.sizes.assumed) > guessed and isinstance(made, Array):
-                    self.read(made).meta["raises"] = True
+                if self.guesses() > guessed and isinstance(made, Array):
+                    self.may_not_fit(self.read(made), op)
                 return made
         node = self.create(target or op, args, kwargs, type_)
-        if self.keeps_raising and (
-            len(self.sizes.assumed) > guessed or may_not_fit(op, rules, type_) or self.refuses_size(op, arguments)
-        ):
-            node.meta["raises"] = True
-            self.raising += 1
-            if self.may_catch(OF_VALUES):
-                self.try_anyway(_called(op))
+        if self.guesses() > guessed or self.refuses_size(op, arguments):
+            self.may_not_fit(node, op)
         if self.no_grad and (tensor or self.deriving):
             from weft.capture._tensor_values import without_gradient
 
@@ -379,6 +374,18 @@ class Recorder(Running, Memory, Refusals):
             whole = op.name == "unique" and arguments[list(op.__signature__.parameters).index("axis")] is None
             layout = "C" if whole else False
         return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
+
+    def guesses(self) -> int:
+        """How often only running tells whether sizes are those that a call takes."""
+        return len(self.sizes.assumed) + self.sizes.left_open
+
+    def may_not_fit(self, node: Node, op: Op) -> None:
+        """Note that only running tells whether a call has the sizes that it takes."""
+        if self.keeps_raising:
+            node.meta["raises"] = "sizes"
+            self.raising += 1
+        if self.may_catch(OF_VALUES):
+            self.try_anyway(_called(op))
 
     def sizes_in(self, value: Any) -> Any:
         """What a shape is: NumPy takes an array of sizes for the tuple of them."""
@@ -596,7 +603,8 @@ def _is_numeric(value: Any) -> bool:
 
 
 def _called(target: Any) -> str:
-    return f"{getattr(target, '__name__', target)}()"
+    name = getattr(target, "__name__", target)
+    return {"index_update": "[...] = ...", "getitem": "[...]", "check_unpacked": "unpacking"}.get(name, f"{name}()")
 
 
 def _instead_of(value: Any, kind: type) -> str:

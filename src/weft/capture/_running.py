@@ -47,8 +47,9 @@ from weft.capture._values import Array, Scalar, Traced
 from weft.capture._wrap import is_wrapped, record_call, wrap
 from weft.errors import CaptureError, TraceError
 from weft.graph._control import CONTROL
-from weft.graph._looping import unpacked
+from weft.graph._looping import check_unpacked, unpacked
 from weft.ops import Op
+from weft.ops._dim import Dim
 
 _CREATION = frozenset(
     {
@@ -541,7 +542,9 @@ class Running(SizeNodes):
     def unpacked(self: Any, array: Array, count: int) -> list[Any]:
         """The items of an array that is unpacked into so many names."""
         size = array.spec.shape[0]
-        if size != count:
+        if isinstance(size, Dim) and size.env.known("==", size, count) is None:
+            self.create(check_unpacked, (self.size_node(size), count), {}, None)
+        elif size != count:
             many = "too many values to unpack (expected" if size > count else "not enough values to unpack (expected"
             raise ValueError(f"{many} {count})" if size > count else f"{many} {count}, got {size})")
         return [self.getitem(array, k) for k in range(count)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.graph._effects import has_side_effect
+from weft.graph._effects import CHECKS, has_side_effect
 
 _SEQUENCES = (list, tuple, str, bytes, bytearray, range, np.flatiter)
 
@@ -58,6 +58,22 @@ def check_zipped(stopped: Any, *lengths: int) -> None:
     """
     if not stopped:
         deque(zip(*map(range, lengths), strict=True), maxlen=0)
+
+
+@has_side_effect
+def check_unpacked(count: int, names: int) -> None:
+    """Raise what Python raises where an array of another number of items is unpacked into so many names.
+
+    >>> check_unpacked(4, 3)
+    Traceback (most recent call last):
+        ...
+    ValueError: too many values to unpack (expected 3)
+    """
+    unpacker(names, 0, False)(range(count))
+
+
+for _function in (check_zipped, check_unpacked):
+    setattr(_function, CHECKS, True)
 
 
 @has_side_effect
@@ -117,4 +133,7 @@ def together(*values: Any) -> tuple[Any, ...]:
     return values
 
 
-LOOPING = (sequence, trip_count, before_end, check_zipped, unpacked, sort_order, sort_places, place_of, together)
+LOOPING = (
+    *(sequence, trip_count, before_end, check_zipped, check_unpacked, unpacked),
+    *(sort_order, sort_places, place_of, together),
+)

@@ -89,6 +89,7 @@ def broadcast_dim(name: str, a: Any, b: Any) -> Any:
     hints = hint_of(a), hint_of(b)
     if None not in hints:
         return _broadcast_hinted(env, a, b)
+    env.left_open += 1
     for size in (a, b):  # of two sizes that fit, one that is not 1 is the result
         if env.proved("==", size, 0) or env.proved(">", size, 1):
             return size

@@ -69,6 +69,7 @@ class Sizes(Knowledge):
         super().__init__()
         self.guards: list[Guard] = []
         self.assumed: list[Guard] = []
+        self.left_open = 0  # how often only running tells whether sizes broadcast
         self.stands_for: dict[Any, list[Any]] = {}  # the source of an atom → what has the same value elsewhere
         self.copies: dict[Atom, Any] = {}  # of a value that was computed once more → what it was the first time
         self.examples: dict[Any, int] = {}  # what nodes that are numbers were once, for estimates alone

@@ -46,7 +46,7 @@ def _clean(graph: Graph, changes: Changes, clean: set[Graph]) -> None:
     for node in reversed(graph.nodes):
         if not node.users:
             needed = must_run(node, known)
-            if needed and node._target is _UPDATE and len(node.args) == 3:
+            if needed and node._target is _UPDATE and len(node.args) == 3 and node.meta.get("raises") != "sizes":
                 _only_look(node, changes)
                 continue
             if not needed:
@@ -66,7 +66,10 @@ def _clean(graph: Graph, changes: Changes, clean: set[Graph]) -> None:
 
 
 def _only_look(node: Node, changes: Changes) -> None:
-    """Leave of a write that nothing reads what it may raise: that there is no such place."""
+    """Leave of a write that nothing reads what it may raise: that there is no such place.
+
+    Where what is written may not fit, the write stays.
+    """
     x, key, *_ = node.args
     with node.graph.inserting_before(node):
         look = node.graph.call_function(operator.getitem, (x, key))
