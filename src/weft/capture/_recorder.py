@@ -355,7 +355,7 @@ class Recorder(Running, Memory, Refusals):
             made = VIEWS[op.name](self, arguments, type_)
             if made is not None:
                 if self.guesses() > guessed and isinstance(made, Array):
-                    self.may_not_fit(self.read(made), op)
+                    self.may_not_fit(self.read(made) if self.keeps_raising else None, op)
                 return made
         node = self.create(target or op, args, kwargs, type_)
         if self.guesses() > guessed or self.refuses_size(op, arguments):
@@ -379,9 +379,9 @@ class Recorder(Running, Memory, Refusals):
         """How often only running tells whether sizes are those that a call takes."""
         return len(self.sizes.assumed) + self.sizes.left_open
 
-    def may_not_fit(self, node: Node, op: Op) -> None:
+    def may_not_fit(self, node: Node | None, op: Op) -> None:
         """Note that only running tells whether a call has the sizes that it takes."""
-        if self.keeps_raising:
+        if node is not None and self.keeps_raising:
             node.meta["raises"] = "sizes"
             self.raising += 1
         if self.may_catch(OF_VALUES):
