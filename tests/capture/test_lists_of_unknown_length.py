@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import weft
 from programs._compare import assert_same, call
+from weft.errors import CaptureError
 
 EXPRESSIONS = [
     "[0 for i in range(len(v))]",
@@ -77,3 +79,79 @@ def extended(v):
 
 def test_a_list_and_a_text_take_what_is_reversed() -> None:
     assert extended(["a", "b"]) == (["a", "b", "b", "a"], "a,b,b,a")
+
+
+@weft.wrap
+def unknown(value):
+    return value
+
+
+def added(*values, **named):
+    return sum(values) + sum(named.values())
+
+
+class Adder:
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def add(self, *values, **named):
+        self.count = len(values)
+        return sum(values) * self.scale + named.get("rest", 0)
+
+
+def in_displays(adder, x):
+    first, *rest = unknown([1, 2, 3])
+    return (2, *unknown((3, 4)), x.sum()), [*unknown([1, 2]), *[x[0]], 5], {*unknown([1]), 2}, (*rest, first)
+
+
+def in_shapes(adder, x):
+    made = np.empty((2, *unknown(x).shape), x.dtype)
+    return made.shape, x[1:, *unknown(())], np.stack((*unknown([x, x]),)).T
+
+
+def in_calls(adder, x):
+    def scaled(*values):
+        return sum(values) * x[0]
+
+    return added(1, *unknown([1, 2]), a=x[0], **unknown({"b": 2}), c=x[1]), scaled(*unknown([1, 2])), adder.scale
+
+
+def given_twice(adder, x):
+    return added(**unknown({"b": 2}), **unknown({"b": x[1]}))
+
+
+def in_methods(adder, x):
+    adder.scale = x[1]
+    return adder.add(*unknown([1, x[0]]), **unknown({"rest": x[2]})), Adder(*unknown([x[0]])).scale
+
+
+def in_builtins(adder, x):
+    print(*unknown([1, 2]), x[0])
+    return max(*unknown([1, 2])), list(zip(*unknown([[1, 2], [3, 4]]), strict=True))
+
+
+@pytest.mark.parametrize("program", [in_displays, in_shapes, in_calls, given_twice, in_methods, in_builtins])
+def test_stars_before_values_of_unknown_length(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in (np.arange(3.0) + 1, np.arange(4.0) * 2):
+        adder, same = Adder(), Adder()
+        assert_same(call(compiled, (adder, x)), call(program, (same, x)))
+        assert vars(adder) == vars(same)
+    assert not compiled._ran_plainly
+
+
+def test_what_such_a_call_may_change_is_not_read_after_it() -> None:
+    def counted(adder, x):
+        adder.add(*unknown([1, x[0]]))
+        return adder.count
+
+    with pytest.raises(CaptureError, match=r"\.count of a Adder is read, which \.add may change"):
+        weft.compile(counted)(Adder(), np.ones(3))
+
+
+def test_stars_in_scripts() -> None:
+    listed, largest = weft.script(lambda xs: [*xs, 1]), weft.script(lambda xs: max(*xs))
+    named = weft.script(lambda options: added(1, **options))
+    assert (listed((2, 3)), largest([4.0, 5.0]), named({"a": 2})) == ([2, 3, 1], 5.0, 3)
+    with pytest.raises(TypeError, match="keyword argument 'a'"):
+        weft.script(lambda options: added(**options, **options))({"a": 2})

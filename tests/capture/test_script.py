@@ -279,8 +279,6 @@ def test_an_empty_scan() -> None:
     [
         ("def f(a):\n    try:\n        return 1 / a\n    except ValueError:\n        return 0", "inside a `try`"),
         ("def f(n):\n    return 1 if n < 2 else f(n - 1)", "calls itself without end"),
-        ("def f(xs, g):\n    return [*xs, 1]", "unknown length"),
-        ("def f(xs):\n    return max(**xs)", "unknown length"),
         ("def f(xs, k):\n    return sorted(xs, key=lambda v: v - k)", "reads variables from outside"),
         ("def f(n):\n    if n > 2:\n        z = 1\n    return z", "z is assigned on one side .* at line 3"),
         ("def f(xss):\n    return [x for xs in xss for x in xs]", "nested comprehension whose number of steps"),

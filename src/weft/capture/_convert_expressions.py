@@ -70,6 +70,7 @@ class Expressions:
             ast.GeneratorExp: self._comprehension,
             ast.Dict: self._dict,
             ast.Starred: self._starred,
+            **dict.fromkeys((ast.Tuple, ast.List, ast.Set), self._display),
             ast.SetComp: self._comprehension,
             ast.DictComp: self._comprehension,
             MatchTest: self._match_test,
@@ -171,8 +172,10 @@ class Expressions:
         args = [self.expr(each) for each in node.args]
         if first == [ast.GeneratorExp]:
             _of_first(args[0])
-        for keyword in node.keywords:
+        for count, keyword in enumerate(node.keywords):
             keyword.value = self.expr(keyword.value)
+            if keyword.arg is None:
+                keyword.value = hook(node, "keywords", keyword.value, constant(node, count))
         return hook(node, "call", called, *args, keywords=node.keywords)
 
     def _binary(self, node: ast.BinOp) -> ast.expr:
@@ -199,11 +202,12 @@ class Expressions:
 
     def key(self, node: ast.expr) -> ast.expr:
         """A subscript's key; Python has slices between brackets only: `_weft.key[1:, 2]`."""
-        sliced = isinstance(node, ast.Slice) or (
-            isinstance(node, ast.Tuple) and any(isinstance(each, ast.Slice) for each in node.elts)
-        )
+        sliced = isinstance(node, ast.Slice) or (isinstance(node, ast.Tuple) and _has_slices(node))
         converted: ast.expr = self.expr(node)
-        return put(ast.Subscript(attribute(node, "key"), converted, LOAD), node) if sliced else converted
+        if not sliced:
+            return converted
+        key = put(ast.Subscript(attribute(node, "key"), converted, LOAD), node)
+        return hook(node, "display", key) if isinstance(node, ast.Tuple) and _has_stars(node) else key
 
     def _bool_op(self, node: Any) -> ast.expr:
         kind = "and" if isinstance(node.op, ast.And) else "or"
@@ -306,6 +310,10 @@ class Expressions:
     def _starred(self, node: ast.Starred) -> ast.expr:
         node.value = hook(node, "spread", self.expr(node.value))
         return node
+
+    def _display(self, node: Any) -> ast.expr:
+        whole: ast.expr = self._parts(node)
+        return hook(node, "display", whole) if _has_stars(node) and not _has_slices(node) else whole
 
     def _dict(self, node: ast.Dict) -> ast.expr:
         """A dict; one that others are unpacked into, as those dicts."""
@@ -436,6 +444,14 @@ def _keeps(node: Any, names: set[str]) -> bool:
         elif not isinstance(part, ast.Call):
             waiting.extend(ast.iter_child_nodes(part))
     return False
+
+
+def _has_stars(node: Any) -> bool:
+    return isinstance(getattr(node, "ctx", LOAD), ast.Load) and any(isinstance(each, ast.Starred) for each in node.elts)
+
+
+def _has_slices(node: Any) -> bool:
+    return any(isinstance(each, ast.Slice) for each in node.elts)
 
 
 def _names(target: Any) -> set[str] | None:

@@ -39,6 +39,7 @@ from weft.capture._plain import OPERATORS, UNARY, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._region import NotArithmetic
+from weft.capture._spread import Spread, call_spread, display, has_spread, keywords_of
 from weft.capture._state_places import is_own
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
 from weft.graph._control import check
@@ -564,7 +565,14 @@ class Hooks(PlainHooks):
 
     def spread(self, value: Any) -> Any:
         refuse_advance(self.recorder, value)
-        return begun(self.recorder, value)
+        value = begun(self.recorder, value)
+        return (Spread(value),) if isinstance(value, Opaque) else value
+
+    def display(self, value: Any) -> Any:
+        return display(self.recorder, value)
+
+    def keywords(self, value: Any, count: int) -> Any:
+        return keywords_of(whole(self.recorder, value), count)
 
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
         refuse_advance(self.recorder, value)
@@ -593,6 +601,8 @@ class Hooks(PlainHooks):
     # Calls
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if has_spread(args) or has_spread(kwargs.values()):
+            return call_spread(self.recorder, function, args, kwargs)
         return call(self.recorder, function, args, kwargs)
 
     def decorator(self, decorate: Any) -> Any:

@@ -291,6 +291,14 @@ class _Names:
         """What `*value` in a call or a display takes the items of."""
         return value
 
+    def display(self, value: Any) -> Any:
+        """A tuple, list or set that was written with stars."""
+        return value
+
+    def keywords(self, value: Any, count: int) -> Any:
+        """What `**value` in a call takes the items of, the one of such a number in it."""
+        return value
+
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Sequence[Any]:
         """The items `a, *b, c = value` stores, one for each target."""
         if not starred and type(value) in (tuple, list) and len(value) == before:

@@ -329,18 +329,11 @@ class Recorder(Running, Memory, Refusals):
         if op.name in PARTS and op.body is not None and args and type(args[0]) is Array:
             return op.body(*args, **kwargs)
         arguments = op.bind(args, kwargs)
-        takes = zip(op.__signature__.parameters, arguments, strict=True)
-        sizes = {id(a): self.sizes_in(a) for name, a in takes if name in _SIZES and isinstance(a, Array)}
-        if sizes:
-            args = tuple([sizes.get(id(a), a) for a in args])
-            kwargs = {name: sizes.get(id(a), a) for name, a in kwargs.items()}
-            arguments = op.bind(args, kwargs)
-        if op.name == "squeeze":
-            unknown = self.sizes_squeezed(arguments)
-            if unknown and self.joins:
-                arguments[0].buffer.listed = "what a squeeze has left of it"
-                return Joined(self, self.create(np.squeeze, (arguments[0],), {}, None))
-            args, kwargs, arguments = self.squeezed(arguments, unknown) if unknown else (args, kwargs, arguments)
+        args, kwargs, arguments = self._with_sizes(op, args, kwargs, arguments)
+        if op.name == "squeeze" and (unknown := self.sizes_squeezed(arguments)):
+            if self.joins:
+                return self.squeezed_anyhow(arguments[0])
+            args, kwargs, arguments = self.squeezed(arguments, unknown)
         rules = [
             self.abstract(value) if is_array else self.structural(value)
             for is_array, value in zip(op.takes_arrays, arguments, strict=True)
@@ -392,6 +385,21 @@ class Recorder(Running, Memory, Refusals):
         if not isinstance(value, Array):
             return value
         return tuple(self.items(value)) if value.spec.shape else self.numpy.item(value)
+
+    def _with_sizes(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], arguments: Any) -> Any:
+        """The arguments of an op, with tuples for arrays of sizes."""
+        takes = zip(op.__signature__.parameters, arguments, strict=True)
+        sizes = {id(a): self.sizes_in(a) for name, a in takes if name in _SIZES and isinstance(a, Array)}
+        if not sizes:
+            return args, kwargs, arguments
+        args = tuple([sizes.get(id(a), a) for a in args])
+        kwargs = {name: sizes.get(id(a), a) for name, a in kwargs.items()}
+        return args, kwargs, op.bind(args, kwargs)
+
+    def squeezed_anyhow(self, array: Array) -> Any:
+        """A squeeze of an array of which not even the number of dimensions that are left is known."""
+        array.buffer.listed = "what a squeeze has left of it"
+        return Joined(self, self.create(np.squeeze, (array,), {}, None))
 
     def sizes_squeezed(self, arguments: Any) -> list[Any]:
         """The sizes of an array that a squeeze leaves out if they are 1, as only running tells."""
