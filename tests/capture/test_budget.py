@@ -221,6 +221,41 @@ def test_graph_after_graph_ends() -> None:
     assert limited.cache_info().misses == 4
 
 
+class Counter:
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def add(self, x: float) -> float:
+        self.total += x
+        return self.total
+
+
+def test_objects_that_come_once_are_not_captured_for() -> None:
+    """Each needs a graph of its own, which nothing gains by: the next one is captured for when it comes again."""
+    compiled = weft.compile(lambda counter, x: counter.add(x))
+    assert told(lambda: [compiled(Counter(), 2.0) for _ in range(30)]) == []
+    assert compiled.cache_info().misses == 7
+    assert "the next is captured when it is given a second time" in str(compiled.explain())
+    again = Counter()
+    assert [compiled(again, 1.5) for _ in range(5)] == [1.5, 3.0, 4.5, 6.0, 7.5]
+    assert compiled.cache_info().misses - 7 in (1, 2)  # its first number is one of Python's
+    many = [Counter() for _ in range(12)]
+    for turn in range(1, 4):
+        assert [compiled(counter, 1.0) for counter in many] == [turn] * 12
+    misses = compiled.cache_info().misses
+    assert [compiled(counter, 1.0) for counter in many] == [4.0] * 12
+    assert compiled.cache_info().misses == misses
+    free = weft.compile(lambda counter, x: counter.add(x), budget=None)
+    assert [free(Counter(), 2.0) for _ in range(10)] == [2.0] * 10
+    assert free.cache_info().misses == 10
+
+
+def test_functions_that_come_once_are_not_captured_for() -> None:
+    compiled = weft.compile(lambda f, x: f(f(x)))
+    assert [compiled(lambda x, k=k: x + k, 1.0) for k in range(30)] == [1.0 + 2 * k for k in range(30)]
+    assert compiled.cache_info().misses == 7
+
+
 class Clock:
     """Time that passes only where a test says so."""
 

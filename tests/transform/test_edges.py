@@ -159,6 +159,20 @@ def test_numbers_written_down_inside() -> None:
     same(weft.vmap(lambda x: weft.grad(lambda y: x * y**2)(3.0))(A), 6 * A)
 
 
+@pytest.mark.parametrize("number", [2, 2.0, 3j, True, np.int64(2), np.float32(2), np.bool_(True)], ids=repr)
+def test_numbers_in_a_list_beside_what_varies(number: Any) -> None:
+    """A number that is no array varies as little as one that is: NumPy's own are no numbers of Python's."""
+    for collect in (
+        lambda x: np.array([number, x[0], 0]),
+        lambda x: np.array([[number, x[0]], [x[1], 1]]),
+        lambda x: np.stack([number, x[1]]),
+        lambda x: np.hstack([number, x, 7]),
+    ):
+        matrix = np.stack([weft.jvp(collect, (A,), (row,))[1].ravel() for row in np.eye(3)], axis=1)
+        expected = [np.ravel(collect(A + row) - collect(A)) for row in np.eye(3)]
+        np.testing.assert_allclose(matrix, np.stack(expected, axis=1), atol=1e-12)
+
+
 def test_perturbations_are_kept_apart() -> None:
     def outer(x):
         def middle(y):

@@ -8,11 +8,14 @@ That is told once, and remembered for calls of the same kind.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from weft import pytree
 from weft.autograd import Tensor
 
 _BASE = 2_000  # operations that any capture may record
@@ -23,6 +26,8 @@ _SHORT = 100e-6  # seconds: calls that are shorter, or slower by less, are not c
 _TRIALS = 3  # calls of a graph that are timed
 _PATIENCE = 10.0  # what was given up is tried again after so many times the time that it took
 _LENIENT = 3  # exceptions of the program's own that are met before calls run plainly at once
+_ALONE = 6  # graphs that are each for one object or function, before another one is waited for to come again
+_DATA = (str, bytes, int, float, complex, type(None), np.generic, np.ndarray, Tensor)
 
 
 class OverBudget(BaseException):
@@ -104,6 +109,43 @@ class GivenUp:
         finally:
             self.plain += time.perf_counter() - began
         return result
+
+
+class Newcomers:
+    """Objects and functions that are given once and never again are not worth a graph each.
+
+    Where several graphs were made for one such argument each, the next is captured for when it comes a second time.
+    """
+
+    why = (
+        "an object or a function is given for the first time, and graphs were made for several that did not come "
+        "again: the next is captured when it is given a second time"
+    )
+
+    def __init__(self) -> None:
+        self.graphs = 0  # those that are each for one object or function
+        self._seen: dict[int, Any] = {}
+
+    def any_in(self, values: tuple[Any, ...]) -> bool:
+        """Whether a call is given one for the first time."""
+        if self.graphs < _ALONE:
+            return False
+        found = False
+        for value in pytree.leaves_of(values):
+            known = None if isinstance(value, _DATA) else self._seen.get(id(value), _nothing)
+            if known is not None and known() is not value:
+                found = True
+                self._remember(value)
+        return found
+
+    def _remember(self, value: Any) -> None:
+        key = id(value)
+        with suppress(TypeError):  # of some classes there is no weak reference: their objects are always new
+            self._seen[key] = weakref.ref(value, lambda _: self._seen.pop(key, None))
+
+
+def _nothing() -> None:
+    """What is left of an object that is gone, or was never there."""
 
 
 def kind_of_call(values: tuple[Any, ...]) -> Any:

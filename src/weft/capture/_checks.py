@@ -176,7 +176,8 @@ class Condition:
     `plain` where a call that only fails here cannot be captured either and runs as the function itself. `basic` where
     it says no more than the type of an input does. `outside` where it asks about no argument, but about what a program
     reads from outside. `family` is what conditions of one kind say together. `told` says what a call that fails here is
-    like: the words before and after the present value, which the expression `now` gives.
+    like: the words before and after the present value, which the expression `now` gives. `alone` where an argument has
+    to be one object or function.
     """
 
     test: Expr
@@ -184,6 +185,7 @@ class Condition:
     plain: bool = False
     basic: bool = False
     outside: bool = False
+    alone: bool = False
     family: str | None = None
     now: Expr | None = None
     told: tuple[str, ...] = ()

@@ -36,7 +36,7 @@ from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._anomaly import watched
 from weft.capture._arguments import large_data
-from weft.capture._budget import GivenUp, OverBudget, Trial, kind_of_call, too_many
+from weft.capture._budget import GivenUp, Newcomers, OverBudget, Trial, kind_of_call, too_many
 from weft.capture._callables import check_callable
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
@@ -241,6 +241,7 @@ class CompiledFunction:
         self._given_up: dict[Any, GivenUp] = {}  # kind of call → why it runs plainly
         self._refused = Refusals()
         self._known = Known()
+        self._newcomers = Newcomers()
         self._lock = threading.RLock()
         self._resolve()
 
@@ -322,6 +323,9 @@ class CompiledFunction:
         known = self._given_up.get(kind)
         if known is not None and known.holds:
             return self._plainly(args, kwargs, known, known.why)
+        if self._waits_for(values):
+            self._runs = () if self._hits < len(self._entries) else self._runs
+            return self._plainly(args, kwargs, None, Newcomers.why)
         with self._lock:
             began = time.perf_counter()
             entry, error = self._entry_for(values, args, kwargs)
@@ -333,6 +337,10 @@ class CompiledFunction:
         given_up = self._given_up.setdefault(kind, GivenUp())
         given_up.failed(_said(error), time.perf_counter() - began)
         return self._plainly(args, kwargs, given_up, given_up.why)
+
+    def _waits_for(self, values: tuple[Any, ...]) -> bool:
+        """Whether a call is given an object that is only captured for when it is given again."""
+        return self._budget is not None and self._newcomers.any_in(values)
 
     def _symbolic(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What a call means in a symbolic trace: what the function does is recorded."""
@@ -373,7 +381,9 @@ class CompiledFunction:
             return None, error
         if failing:
             # Of several graphs the one that the call comes closest to, the latest of those.
-            self._reasons.append(max(reversed(failing), key=lambda condition: condition.reached).says)
+            closest = max(reversed(failing), key=lambda condition: condition.reached)
+            self._reasons.append(closest.says)
+            self._newcomers.graphs += closest.alone
         self._misses += 1
         self._entries.append(entry)
         entry.graph._watch(self, entry)

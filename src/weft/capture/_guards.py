@@ -161,11 +161,12 @@ class Guards:
     def _leaf(self, given: Expr, label: str, leaf: Any) -> None:
         value, node = leaf.value, leaf.node
         if node is None:
-            self._unchanged(given, snapshot(value), label, value, basic=True)
+            was = snapshot(value)
+            self._unchanged(given, was, label, value, basic=True, alone=was[0] == "same")
             return
         self.names[node], self.labels[node] = given, label
-        words, was = f"the class of {label} is ", type(value).__name__
-        self._compare(same(kind(given), type(value)), words, form("name", kind(given)), was, basic=True)
+        words, name = f"the class of {label} is ", type(value).__name__
+        self._compare(same(kind(given), type(value)), words, form("name", kind(given)), name, basic=True)
         if not isinstance(value, (np.ndarray, Tensor)) or not is_traceable(value):
             return
         dtype, has = value.dtype, form("dtype", given)

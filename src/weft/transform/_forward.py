@@ -10,7 +10,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import cache
+from numbers import Number
 from typing import Any
+
+import numpy as np
 
 from weft.errors import NotDifferentiable
 from weft.graph import Node
@@ -92,7 +95,7 @@ class Pushforward:
             return found
         if isinstance(value, Value):
             return self.builder.call(TABLE["zeros_like"], value) if value.shape else self.builder.zeros(value.type)
-        return 0.0 if isinstance(value, (int, float, complex)) else value
+        return 0.0 if isinstance(value, Number | np.bool_) else value
 
     def _call(self, node: Node) -> Any:
         target = node.target
