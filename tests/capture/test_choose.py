@@ -1,4 +1,4 @@
-"""Plain lists and tuples indexed by a traced place: the item has the type it has in Python."""
+"""Plain lists, tuples and texts indexed by a traced place: the item has the type it has in Python."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ ITEMS: list[Callable[[Any, int], Any]] = [
     lambda x, k: [x, x + 1, x * 2][k].copy() * 2,
     lambda x, k: [(slice(len(x)), 1), (slice(k, None), 2), (slice(None, 2), 3)][k],
     lambda x, k: x[[slice(2), slice(1, None), slice(None, None, 2)][k]],
+    lambda x, k: "low"[k],
+    lambda x, k: ("abcdef"[k : k + 3], "abcdef"[-k:], "abc"[k] == "b", "abc"[k] in "bc", f"{'abc'[k]}!"),
+    lambda x, k: {"a": 1.5, "b": 2.5, "c": 3.5}["abc"[k]] * x if "abc"[k] != "a" else x,
+    lambda x, k: (b"low"[k], b"abcdef"[k : k + 3], [b"abc"[int(v) % 3] + 1 for v in x]),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import operator
 import functools
 import inspect
 import sys
@@ -569,6 +570,9 @@ class Running(SizeNodes):
         chosen = isinstance(key, Scalar) and key.hint is None and not self.untyped
         if chosen and isinstance(value, (list, tuple, deque)):
             return choose(self, value, key)
+        bounds = (key.start, key.stop, key.step) if type(key) is slice else (key,)
+        if isinstance(value, (str, bytes)) and any(isinstance(k, Scalar) and not self.can_decide(k) for k in bounds):
+            return self.opaque(operator.getitem, (value, key), {})
         from weft.capture._lookups import item_of
 
         return item_of(self, value, key)
