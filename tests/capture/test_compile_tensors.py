@@ -96,6 +96,9 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "no_grad as a decorator": lambda x: x * unrecorded(x),
     "detach": lambda x: (x + x.detach() * x).sum(),
     "made of parts": lambda x: weft.stack([x[0] * x[1], x[2] ** 2]),
+    "sum of a comprehension": lambda x: sum([v * v for v in x]),
+    "sum of chosen elements": lambda x: sum([v * v for v in x if v > 0.3]),
+    "part of a comprehension": lambda x: weft.stack([v * x[0] for v in x][1:]),
     "tensor made inside": lambda x: x * weft.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
 }
 

@@ -155,3 +155,48 @@ def test_stars_in_scripts() -> None:
     assert (listed((2, 3)), largest([4.0, 5.0]), named({"a": 2})) == ([2, 3, 1], 5.0, 3)
     with pytest.raises(TypeError, match="keyword argument 'a'"):
         weft.script(lambda options: added(**options, **options))({"a": 2})
+
+
+MADE = ["[v * 2 for v in x]", "[v * 2 for v in x if v > 0]", "[(v, i) for i, v in enumerate(x) if v]"]
+USES = [
+    "made == [2.0, 4.0, 8.0], made != [1.0], made == x.tolist()",
+    "made[:2], made[::-1], made[-1], made[k:], made[: k + 1][0], len(made[k:])",
+    "[1.0] + made, made + made, made + [], (made + [7.0])[-1]",
+    "made * 2, 3 * made, made * k, len(made * 0)",
+    "[[one, one] for one in made][1:]",
+    "made[1:] == made[2:], made[:0] == []",
+]
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("use", USES)
+def test_of_a_comprehension_over_an_array(made: str, use: str) -> None:
+    """It gives a list: what is cut out of it, compared with it and added to it is one, too."""
+    name = f"<a comprehension {MADE.index(made)} {USES.index(use)}>"
+    lines = ["def program(x, k):", f"    made = {made}", f"    return {use}"]
+    linecache.cache[name] = (1, None, [line + "\n" for line in lines], name)
+    found: dict[str, Any] = {}
+    exec(compile("\n".join(lines), name, "exec"), found)
+    function = found["program"]
+    compiled = weft.compile(function)
+    script = weft.script(function)
+    for given in ([1.0, 2.0, -3.0, 4.0], [0.5, 1.0, 2.0], [5.0, 6.0, 7.0, 8.0, -1.0]):
+        expected = call(function, (np.array(given), 1))
+        assert_same(call(compiled, (np.array(given), 1)), expected)
+        assert_same(call(script, (np.array(given), 1)), expected)
+    assert not compiled._ran_plainly
+
+
+def chosen_and_changed(x: Any, last: Any) -> Any:
+    kept = [i for i in range(0, len(x), 2) if x[i] > 0]
+    kept += [last]
+    kept[0] = -1
+    return kept
+
+
+def test_a_comprehension_with_a_condition_may_be_changed() -> None:
+    compiled = weft.compile(chosen_and_changed)
+    for size in (5, 6, 9):
+        x = np.cos(np.arange(size) / 9)
+        assert_same(call(compiled, (x, size)), call(chosen_and_changed, (x, size)))
+    assert not compiled._ran_plainly

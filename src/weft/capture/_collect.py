@@ -130,7 +130,9 @@ def _stacked(
 ) -> Any:
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
     length = items.length
-    stack = None if items.untyped else Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True)
+    # A list that a condition has chosen is one to change, as those are that grow; derivatives go through arrays.
+    in_arrays = not items.untyped and (condition is None or recorder.deriving)
+    stack = Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True) if in_arrays else None
     if stack is None:
         found: list[Any] = []
         recorder.made(found)
@@ -184,12 +186,15 @@ class Stack:
         """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back.
 
         None, where that is allowed, if their sizes are known only where each is computed, or if a row cannot stand
-        for a result: an array from outside is that very array, and what is written meanwhile changes all of them.
+        for a result: an array from outside is that very array, what is written meanwhile changes all of them, and the
+        tape of a Tensor goes through no array.
         """
         leaves, tree, types, written = _tried(recorder, compute)
         specs = [t.spec for t in types if t is not None and t.spec is not None]
         open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
         if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):
+            return None
+        if may_fail and is_tensor(leaves) and not recorder.deriving:
             return None
         found = [may_be(leaf.buffer) if isinstance(leaf, Array) else {} for leaf in leaves]
         sources = [[buffer for buffer in buffers if recorder.region.knows(buffer)] for buffers in found]

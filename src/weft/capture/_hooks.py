@@ -25,8 +25,8 @@ from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
 from weft.capture._identity import same_object
-from weft.capture._iterables import Items
-from weft.capture._lookups import merge
+from weft.capture._iterables import Collected, Items
+from weft.capture._lookups import join_lists, merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 _SIDES = {True: (PlainIf(True),), False: (PlainIf(False),)}
 _WITH_ITEMS = frozenset({list, tuple, dict, str, bytes, range})  # where an index or a key does nothing but to look up
+_JOINING = frozenset({"+", "*"})  # what is done with lists, too
+_LISTS = frozenset({list, Collected})
 _NAMED = {"in": "contains", "not in": "not_contains", "is": "is_", "is not": "is_not"}
 _UNCHANGEABLE = (tuple, str, bytes, frozenset, range, MappingProxyType)
 _NOTHING = object()
@@ -221,6 +223,10 @@ class Hooks(PlainHooks):
         return compare_sequences(self.recorder, op, left, right)
 
     def operate(self, op: str, left: Any, right: Any) -> Any:
+        if op in _JOINING and (type(left) in _LISTS or type(right) in _LISTS):
+            found = join_lists(self.recorder, op, left, right)
+            if found is not None:
+                return found[0]
         if (type(left) in PLAIN and type(right) in PLAIN) or not _is_own(left, right):
             return OPERATORS[op](left, right)
         return operate(self.recorder, op, left, right)

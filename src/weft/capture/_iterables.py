@@ -321,6 +321,9 @@ class Collected(Items):
 
     def item(self, k: Any) -> Any:
         leaves = [self.recorder.getitem(array, k) for array in self.arrays]
+        if isinstance(k, slice):
+            length = self.recorder.integer(leaves[0].spec.shape[0]) if leaves else len(range(self._length)[k])
+            return Collected(self.recorder, leaves, self.tree, self.kinds, length)
         pairs = zip(leaves, self.kinds, strict=True)
         made = self.tree.unflatten(
             leaf if kind is None else self.recorder.python.call(kind, (leaf,), {}) for leaf, kind in pairs

@@ -18,7 +18,7 @@ from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
 from weft.capture._one_of import get_of_key, item_of_key, number_keys
-from weft.capture._opaque import is_opaque
+from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._plain import COMPARISONS
 from weft.capture._raising import RULES
 from weft.capture._values import Array, Scalar, Traced, Undefined, is_traced
@@ -85,8 +85,40 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
     return value[key]
 
 
+def join_lists(recorder: Recorder, sign: str, left: Any, right: Any) -> tuple[Any] | None:
+    """`left + right` or `items * count`, where only running tells how long a list is; None for anything else."""
+    lists = [isinstance(each, (list, Collected)) for each in (left, right)]
+    grown = [isinstance(each, (GrownList, Collected)) for each in recorder.lists.of((left, right))]
+    if not any(grown) or (sign == "+") is not all(lists):
+        return None
+    if sign == "*" and not isinstance(right if lists[0] else left, (int, Scalar)):
+        return None
+    parts = (left, right) if lists[0] else (right, left)
+    return (recorder._deeper(recorder.bind(joined if sign == "+" else repeated), parts, {}),)
+
+
+def joined(left: Any, right: Any) -> list[Any]:
+    """Two lists in one; captured, as the program's own code is."""
+    made: list[Any] = []
+    made.extend(left)
+    made.extend(right)
+    return made
+
+
+def repeated(items: Any, count: Any) -> list[Any]:
+    """A list several times over; captured likewise."""
+    made: list[Any] = []
+    for _ in range(count):
+        made.extend(items)
+    return made
+
+
 def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any:
     """A comparison of containers: by Python when the graph runs, where they hold something traced."""
+    if isinstance(left, (list, Collected)) and isinstance(right, (list, Collected)):
+        left, right = (Opaque(recorder, v.as_list()) if isinstance(v, Collected) else v for v in (left, right))
+        if isinstance(left, Opaque) or isinstance(right, Opaque):
+            return recorder.opaque(COMPARISONS[op], tuple(map(_handle, recorder.lists.of((left, right)))), {})
     if type(left) is not type(right) or isinstance(left, Traced):
         return COMPARISONS[op](left, right)
     if _compared_by_fields(left, op):
@@ -103,10 +135,14 @@ def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any
             both = ([*left.values()], [right[key] for key in left])
     if isinstance(left, deque):
         both = (list(left), list(right))
-    given = tuple(each.handle if isinstance(each, GrownList) else each for each in both)
+    given = tuple(map(_handle, both))
     if recorder.untyped or is_opaque(given):
         return recorder.opaque(COMPARISONS[op], given, {})
     return Scalar(recorder, bool, recorder.create(COMPARISONS[op], given, {}, bool))
+
+
+def _handle(value: Any) -> Any:
+    return value.handle if isinstance(value, GrownList) else value
 
 
 _METHODS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}

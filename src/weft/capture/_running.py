@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dis
-import operator
 import functools
 import inspect
+import operator
 import sys
 import types
 from collections import Counter, deque
