@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seen_state import seen
 
 import weft
-from capture.seen_state import seen
 from programs._compare import assert_same, call
 from weft.errors import CaptureError
 
@@ -200,3 +200,34 @@ def test_what_compiled_descriptors_compute() -> None:
     assert not compiled._ran_plainly
     with pytest.raises(CaptureError, match=r"\.seen of a Table is read, which \.squares may change"):
         weft.compile(read_after)(Table(np.ones(3)), np.ones(3))
+
+
+def chained_dict(owner, x):
+    cache = owner.cache = {}
+    cache["a"] = x * 2
+    owner.count = len(cache)
+    return cache["a"] + 1
+
+
+def chained_set(owner, x):
+    first = owner.known = second = set()
+    second.add(1)
+    first.add(2)
+    return x + len(owner.known)
+
+
+def chained_list(owner, x):
+    owner.items = mixed = [x, "a", 3]
+    mixed.append(5)
+    owner.items.append(6)
+    return len(mixed)
+
+
+@pytest.mark.parametrize("program", [chained_dict, chained_set, chained_list])
+def test_containers_that_a_variable_and_an_object_are_given_at_once(program: Any) -> None:
+    compiled = weft.compile(program)
+    for k in (1.0, 2.0):
+        owner, same = SimpleNamespace(), SimpleNamespace()
+        assert seen(compiled(owner, np.full(2, k))) == seen(program(same, np.full(2, k)))
+        assert seen(owner) == seen(same)
+    assert not compiled._ran_plainly

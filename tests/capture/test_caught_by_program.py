@@ -196,3 +196,70 @@ def test_such_a_function_is_not_saved(tmp_path: Any) -> None:
     compiled(REGULAR, B)
     with pytest.raises(weft.errors.FileError, match="the function itself has to run for some calls"):
         compiled.save(tmp_path / "solved.weft")
+
+
+class _Bare:
+    pass
+
+
+class _Answering:
+    def __getattr__(self, name):
+        if name == "answer":
+            return 3.0
+        raise AttributeError(name)
+
+
+def attribute_or_default(owner, x):
+    try:
+        scale = owner.scale
+    except AttributeError:
+        scale = 2.0
+    return x * scale
+
+
+def attribute_made_where_it_lacks(owner, x):
+    owner.asked = 1
+    try:
+        scale = owner.scale
+    except AttributeError:
+        owner.scale = scale = 2.0
+    return x * scale
+
+
+def attribute_suppressed(owner, x):
+    with contextlib.suppress(AttributeError):
+        x = x * owner.scale
+    return x
+
+
+def global_or_default(owner, x):
+    try:
+        scale = LACKING  # type: ignore[name-defined]  # that is what is tested
+    except NameError:
+        scale = 2.0
+    return x * scale
+
+
+def global_suppressed(owner, x):
+    with contextlib.suppress(NameError):
+        x = x * LACKING  # type: ignore[name-defined]  # noqa: F821  # as above
+    return x
+
+
+OR_DEFAULT = [
+    *(attribute_or_default, attribute_made_where_it_lacks, attribute_suppressed),
+    *(global_or_default, global_suppressed),
+]
+
+
+@pytest.mark.parametrize("kind", [_Bare, _Answering])
+@pytest.mark.parametrize("program", OR_DEFAULT)
+def test_what_lacks_may_be_there_later(program: Any, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, owner, same = weft.compile(program), kind(), kind()
+    for value in (None, 5.0, 6.0):
+        if value is not None:
+            owner.scale = same.scale = value
+            monkeypatch.setitem(globals(), "LACKING", value)
+        np.testing.assert_array_equal(compiled(owner, np.ones(2)), program(same, np.ones(2)))
+        assert vars(owner) == vars(same)
+    assert not compiled._ran_plainly

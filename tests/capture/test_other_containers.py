@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seen_state import seen
 
 import weft
-from capture.seen_state import seen
 from weft.errors import CaptureError
 
 X = np.array([1.0, 2.0])

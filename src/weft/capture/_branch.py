@@ -96,6 +96,7 @@ def ends_path(recorder: Recorder, region: Region, kind: Any, error: Any) -> bool
         return True
     if not issubclass(kind, Exception) or issubclass(kind, (TraceError, RecursionError, UnknownShape)):
         return False
+    recorder.reads.unbound(error)
     # A variable without a value is the program's own affair, though a hook says so.
     programs = issubclass(kind, (WeftError, UnboundLocalError)) or error is recorder.programs_error
     if not programs and _raised_by_weft(error):

@@ -89,6 +89,11 @@ class Statements(Expressions):
         out: Statement = [store(node.value, name, value)]
         for target in node.targets:
             out += self.store(target, load(node.value, name))
+        names = [target for target in node.targets if isinstance(target, ast.Name)]
+        if len(names) < len(node.targets):  # what an object holds then may be another than the variables have
+            for target in names:
+                again = put(ast.Name(target.id, STORE), target)
+                out += self.store(again, hook(target, "held", load(node.value, name)))
         return out
 
     def _annotated(self, node: ast.AnnAssign) -> Statement:

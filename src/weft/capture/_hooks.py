@@ -422,6 +422,9 @@ class Hooks(PlainHooks):
             return
         self.recorder.set_attribute(target, name, value)
 
+    def held(self, value: Any) -> Any:
+        return self.recorder.state.handed_over.get(id(value), (None, value))[1]
+
     def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
         self.setattr(target, name, updated(self.recorder, op, self.attr(target, name), by))
 

@@ -153,6 +153,9 @@ class Libraries:
             raise StaysWhole(type(made))
         for value in args:
             callbacks.check(value)
+        if isinstance(function, type) and recorder.state.known is not None and not recorder.untyped:
+            args = tuple(map(recorder.state.given_away, args))  # its objects may keep them
+            kwargs = {name: recorder.state.given_away(value) for name, value in kwargs.items()}
         callbacks.begin()
         if self.is_other(function) and all(map(_is_plain, (*args, *kwargs.values()))):
             type_ = _type_now(function, args, kwargs)

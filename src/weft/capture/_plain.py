@@ -291,6 +291,10 @@ class _Names:
         """What `*value` in a call or a display takes the items of."""
         return value
 
+    def held(self, value: Any) -> Any:
+        """The value of `a = b.c = value`, as an object holds it."""
+        return value
+
     def display(self, value: Any) -> Any:
         """A tuple, list or set that was written with stars."""
         return value

@@ -82,7 +82,7 @@ class PythonCalls:
             return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
         if function in _ORDERING and kwargs.get("key") is not None and not isinstance(args[0], Opaque):
             return PYTHON[function](self, *args, **kwargs)  # the key may give what is traced
-        if function in _OF_ITSELF and args and not is_traced_itself(args[0]):
+        if function in _OF_ITSELF and args and not is_traced_itself(args[0]) and not is_opaque(args[1:]):
             return function(*args, **kwargs)
         if function is operator.getitem and len(args) == 2 and not isinstance(args[0], Traced):
             return self.recorder.run_getitem(*args)

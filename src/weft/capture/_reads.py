@@ -88,6 +88,8 @@ class OuterReads:
         computed = getattr(cls, name, None)
         if computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name):
             self._of_class(owner, "__getattr__")
+            if not self._made(owner):
+                self.attributes.setdefault((id(owner), name), (owner, name, ("not its own",)))
             return self.recorder.run(cls.__getattr__, (owner, name), {})
         descriptor = self.computing(owner, name)
         if descriptor is not None:
@@ -99,7 +101,12 @@ class OuterReads:
             value = self.recorder.run(computed.func, (owner,), {})
             self.recorder.set_attribute(owner, name, value)
             return value
-        value = getattr(owner, name)
+        try:
+            value = getattr(owner, name)
+        except AttributeError:
+            if (id(owner), name) not in self.recorder.state.written:
+                self.missing(owner, name)
+            raise
         if isinstance(owner, Module):
             self.module(owner)
         found = self.recorder.state.read(owner, name, value)
@@ -180,6 +187,17 @@ class OuterReads:
         """An object had no such attribute when the call began."""
         if not is_space(owner) and not self._made(owner):
             self.attributes.setdefault((id(owner), name), (owner, name, ("missing",)))
+
+    def unbound(self, error: BaseException | None) -> None:
+        """What the program meets may say that a global had no value when the call began."""
+        if not isinstance(error, NameError) or isinstance(error, UnboundLocalError) or error.name is None:
+            return
+        step = error.__traceback__
+        while step is not None and step.tb_next is not None:
+            step = step.tb_next
+        space = {error.name: None} if step is None else step.tb_frame.f_globals
+        if error.name not in space:
+            self.names.setdefault((id(space), error.name), (space, error.name, ("missing",)))
 
     def present(self, owner: Any, name: str) -> None:
         """An object had such an attribute when the call began."""

@@ -96,6 +96,7 @@ class State:
         self.written: set[tuple[int, str]] = set()
         self.sets: dict[Region, dict[tuple[int, str], tuple[Any, str, Any, Any]]] = {}
         self.dicts: dict[int, tuple[Any, Any]] = {}  # by id, the `__dict__` of an object, and the object
+        self.handed_over: dict[int, tuple[Any, Opaque]] = {}  # by id, containers, and what they are from then on
         self.kept: list[Any] = []  # whose ids are remembered
         self.views: dict[int, tuple[Any, Node]] = {}  # by id, views that objects hold: every later use is of that one
         self._making: list[Any] = []  # objects of the program's that the graph is about to make
@@ -558,6 +559,7 @@ class State:
             given = recorder.create(type(value), (list(value),), {}, None) if isinstance(value, set) else value
             made = Opaque(recorder, recorder.create(new_container, (given,), {}, None))
             let_go(recorder, value)
+            self.handed_over[id(value)] = value, made
             return made
         if type(value) is tuple:
             return tuple([self.given_away(part) for part in value])
