@@ -200,3 +200,61 @@ def test_a_comprehension_with_a_condition_may_be_changed() -> None:
         x = np.cos(np.arange(size) / 9)
         assert_same(call(compiled, (x, size)), call(chosen_and_changed, (x, size)))
     assert not compiled._ran_plainly
+
+
+def counted(x: Any, n: Any) -> Any:
+    counts = [0 for _ in range(n)]
+    for value in x:
+        counts[int(abs(value)) % n] += 1
+    return counts, counts.count(1), counts.copy(), counts.index(max(counts))
+
+
+def counted_in_as_many_as_needed(x: Any, n: Any) -> Any:
+    counts = [0] * (int(x.max()) + 1)
+    others = [0 for _ in counts]
+    for value in x:
+        counts[int(abs(value)) % len(counts)] += n
+        others[int(abs(value)) % len(counts)] -= n
+    return counts, others
+
+
+def flags_in_a_loop(x: Any, n: Any) -> Any:
+    total = turns = 0
+    while total < 10:
+        flags = [False for _ in range(n)]
+        flags[int(x[0]) % n] = True
+        flags[-1] = True
+        flags += [False]
+        total += sum([i for i in range(n) if flags[i]]) + len(flags)
+        turns += 1
+    return total, turns
+
+
+def rearranged(x: Any, n: Any) -> Any:
+    values, names = [v * 2 for v in x], ["a", "b", "c"]
+    k = int(x[1]) % 3
+    values[k], values[0] = values[0], values[k]
+    values.append(1.5)
+    values.reverse()
+    names[k] = "z"
+    del names[k - 1]
+    same = names
+    same.insert(k, "new")
+    return values, names, "".join(names), len(values)
+
+
+def inner_lists(x: Any, n: Any) -> Any:
+    rows = [[0.0 for _ in range(n)] for _ in x]
+    rows[0][n - 1] = x[0]
+    return rows
+
+
+CHANGING = [counted, counted_in_as_many_as_needed, flags_in_a_loop, rearranged, inner_lists]
+
+
+@pytest.mark.parametrize("function", CHANGING)
+def test_a_comprehension_may_be_changed_at_a_traced_place(function: Callable[..., Any]) -> None:
+    compiled = weft.compile(function)
+    for given, n in (([1.0, 2.0, -3.0, 4.0], 5), ([2.0, 7.0, 1.0, 0.5, 6.0], 3), ([3.0, 1.0, 1.0], 4)):
+        assert_same(call(compiled, (np.array(given), n)), call(function, (np.array(given), n)))
+    assert not compiled._ran_plainly

@@ -131,7 +131,8 @@ def _stacked(
     """The elements where their number is traced: a loop that writes them into arrays one by one."""
     length = items.length
     # A list that a condition has chosen is one to change, as those are that grow; derivatives go through arrays.
-    in_arrays = not items.untyped and (condition is None or recorder.deriving)
+    changes = condition is not None or (recorder.state.known is not None and recorder.state.known.lists)
+    in_arrays = not items.untyped and (recorder.deriving or not changes)
     stack = Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True) if in_arrays else None
     if stack is None:
         found: list[Any] = []

@@ -501,7 +501,7 @@ class Hooks(PlainHooks):
             target = self.recorder.constant(target)
         if isinstance(target, Scalar) and target.kind is not None:
             operator.setitem(python_class(target)(), 0, value)  # raises, whatever the index is
-        if isinstance(target, Traced):
+        if isinstance(target, (Traced, Collected)):
             target[key] = value  # type: ignore[index]  # an Array; anything else raises as it should
             return
         if isinstance(target, dict):
@@ -514,11 +514,10 @@ class Hooks(PlainHooks):
             return
         if isinstance(target, _UNCHANGEABLE):
             target[key] = value  # type: ignore[index]  # raises
-        if isinstance(key, Traced) and self.recorder.untyped and type(target) in (list, dict):
-            grown = self.recorder.lists.own(target)
-            if grown is not None:
-                grown.set(key, value)
-                return
+        grown = self.recorder.lists.changed_at(target, key)
+        if grown is not None:
+            grown.set(key, value)
+            return
         if isinstance(key, Traced):
             if self.recorder._home(target) is None:
                 self.recorder.state.changes(target)
@@ -557,10 +556,13 @@ class Hooks(PlainHooks):
         if isinstance(target, Opaque):
             self.recorder.create(operator.delitem, (target, key), {}, None)
             return
+        if isinstance(target, Collected):
+            target.changed("del")
         if isinstance(target, Traced):
             raise ValueError("cannot delete array elements")
         grown = self.recorder.lists.grown_by(target)
         grown = self.recorder.lists.held_by(target, key) if grown is None else grown
+        grown = self.recorder.lists.changed_at(target, key) if grown is None else grown
         if grown is not None:
             grown.delete(key)
             return

@@ -333,8 +333,28 @@ class Collected(Items):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(list, name):
             raise AttributeError(f"'list' object has no attribute {name!r}")
+        if name in ("copy", "count", "index"):
+            return getattr(Opaque(self.recorder, self.as_list()), name)
+        return self.changed(f".{name}()")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.changed("[...] = …")
+
+    def __iadd__(self, other: Any) -> Any:
+        return self.changed("+=")
+
+    def __imul__(self, count: Any) -> Any:
+        return self.changed("*=")
+
+    def changed(self, how: str) -> Any:
+        """The program changes it: captured again, it is a list that grows."""
+        from weft.capture._state_places import Learned
+
+        known = self.recorder.state.known
+        if known is not None and not self.recorder.deriving and not known.lists:
+            raise Learned({}, lists=True)
         return self.recorder.refuse(
-            f".{name}() of a list of which only running tells how many elements it has",
+            f"{how} of a list of which only running tells how many elements it has",
             help="append them to an empty list in a loop",
         )
 

@@ -456,6 +456,17 @@ class Lists:
             owner = owner.parent
         return None if owner is None else self.grow(target, owner)
 
+    def changed_at(self, target: Any, key: Any) -> Any:
+        """The list of the running graph that one becomes by a change at a place that only running tells; else None."""
+        recorder, kind = self.recorder, type(target)
+        if not isinstance(key, Traced) or kind not in (list, dict):
+            return None
+        if not recorder.untyped and (kind is dict or not recorder.branches or recorder.can_decide(key)):
+            return None
+        if id(target) in self.held:
+            recorder.change_object(target, "at a traced place")
+        return self.own(target)
+
     def lengthened(self, target: Any, by: Any) -> Any:
         """The list of the running graph that one becomes by an unknown number of elements; None for a known number."""
         traced = self.get(by) is not None or isinstance(by, Opaque) or (isinstance(by, Items) and by.traced)

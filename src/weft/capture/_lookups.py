@@ -86,14 +86,15 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
 
 
 def join_lists(recorder: Recorder, sign: str, left: Any, right: Any) -> tuple[Any] | None:
-    """`left + right` or `items * count`, where only running tells how long a list is; None for anything else."""
+    """`left + right` or `items * count`, where only running tells how long the result is; None for anything else."""
     lists = [isinstance(each, (list, Collected)) for each in (left, right)]
-    grown = [isinstance(each, (GrownList, Collected)) for each in recorder.lists.of((left, right))]
-    if not any(grown) or (sign == "+") is not all(lists):
-        return None
-    if sign == "*" and not isinstance(right if lists[0] else left, (int, Scalar)):
-        return None
     parts = (left, right) if lists[0] else (right, left)
+    count = parts[1] if sign == "*" and isinstance(parts[1], (int, Scalar)) else None
+    if (sign == "+") is not all(lists) or (sign == "*" and count is None):
+        return None
+    open_ = isinstance(count, Scalar) and recorder.branches and not recorder.can_decide(count)
+    if not open_ and not any(isinstance(each, (GrownList, Collected)) for each in recorder.lists.of(parts)):
+        return None
     return (recorder._deeper(recorder.bind(joined if sign == "+" else repeated), parts, {}),)
 
 

@@ -50,16 +50,19 @@ Key = tuple[Any, str]
 
 
 class Learned(BaseException):  # no error: no handler of the program may catch it
-    """The program changes something outside, and has to be captured again with that in mind."""
+    """The program changes what was taken for fixed, and has to be captured again with that in mind."""
 
-    def __init__(self, keys: Any, opaque: bool = False, whole: bool = False) -> None:
+    def __init__(self, keys: Any, opaque: bool = False, whole: bool = False, lists: bool = False) -> None:
         self.keys = keys
         self.opaque = opaque
         self.whole = whole
+        self.lists = lists
 
     @property
     def told(self) -> str:
         """What a person calls one of the places."""
+        if not self.keys:
+            return "list" if self.lists else "object"
         owner, name = next(iter(self.keys))
         return f".{name} of a {owner.__name__}" if isinstance(owner, type) else str(name)
 
@@ -73,10 +76,12 @@ class Known:
         self.counts: collections.Counter[Key] = collections.Counter()  # values that cost a graph of their own
         self.calls = Whole()  # those of libraries that stay as they are
         self.whole = False  # whether objects that are arguments are what they are, and not what they hold
+        self.lists = False  # whether the program changes lists that comprehensions of traced length give
 
     def learn(self, found: Learned) -> None:
         (self.opaque if found.opaque else self.live).update(found.keys)
         self.whole = self.whole or found.whole
+        self.lists = self.lists or found.lists
 
     def changing(self, function: Any, given: dict[str, Any]) -> set[str]:
         """The parameters that hold containers which change, or hold themselves.
