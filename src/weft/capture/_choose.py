@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._chosen import Joined, chosen
-from weft.capture._merge import describe, is_same
+from weft.capture._merge import describe, is_mixed, is_same
 from weft.capture._one_of import function_at, is_called
 from weft.capture._sharing import may_be, tie
 from weft.capture._stand_ins import flatten
@@ -53,14 +53,11 @@ def _one(recorder: Any, name: str, values: tuple[Any, ...], key: Scalar) -> Any:
     kinds = {_kind(value) for value in values}
     if len(kinds) > 1 and all(isinstance(value, (Array, np.ndarray)) for value in values):
         return _unlike(recorder, name, values, key)
-    if (
-        len(kinds) > 1
-        and recorder.joins
-        and not (recorder.deriving or recorder.tensors)
-        and all(map(_is_number, values))
-    ):
+    exact = not (recorder.deriving or recorder.tensors)
+    several = len(kinds) > 1 or (exact and any(map(is_mixed, values)))
+    if several and exact and recorder.joins and all(map(_is_number, values)):
         return recorder.opaque(operator.getitem, (list(values), key), {})  # of which type, only running tells
-    if len(kinds) > 1 or None in kinds:
+    if several or None in kinds:
         _refuse(recorder, name, values)
     (kind,) = kinds
     if kind is str:

@@ -13,7 +13,7 @@ from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._lists import containers_in
 from weft.capture._memory import is_tensor
-from weft.capture._merge import describe, type_of, visible_sizes
+from weft.capture._merge import describe, is_mixed, type_of, visible_sizes
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import may_be, tie
@@ -187,15 +187,15 @@ class Stack:
         """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back.
 
         None, where that is allowed, if their sizes are known only where each is computed, or if a row cannot stand
-        for a result: an array from outside is that very array, what is written meanwhile changes all of them, and the
-        tape of a Tensor goes through no array.
+        for a result: an array from outside is that very array, what is written meanwhile changes all of them, the tape
+        of a Tensor goes through no array, and numbers of several types stay what they are.
         """
         leaves, tree, types, written = _tried(recorder, compute)
         specs = [t.spec for t in types if t is not None and t.spec is not None]
         open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
         if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):
             return None
-        if may_fail and is_tensor(leaves) and not recorder.deriving:
+        if may_fail and not recorder.deriving and (is_tensor(leaves) or any(map(is_mixed, leaves))):
             return None
         found = [may_be(leaf.buffer) if isinstance(leaf, Array) else {} for leaf in leaves]
         sources = [[buffer for buffer in buffers if recorder.region.knows(buffer)] for buffers in found]

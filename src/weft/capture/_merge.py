@@ -16,7 +16,7 @@ from weft import pytree
 from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._chosen import Joined
-from weft.capture._kinds import joined_kind
+from weft.capture._kinds import joined_kind, same_kind
 from weft.capture._one_of import is_called
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
@@ -44,6 +44,7 @@ class Type:
     tensor: bool = False
     unknown: bool = False  # whether it may be anything
     joined: bool = False  # whether it is one of several things that have other names
+    mixed: bool = False  # whether it is a number of one type or of another, of which `kind` is the wider
 
     @property
     def meta(self) -> Any:
@@ -73,7 +74,7 @@ def type_of(value: Any) -> Type | None:
     if isinstance(value, Array):
         return Type(spec=value.spec, tensor=getattr(type(value), "_is_tensor", False))
     if isinstance(value, Scalar):
-        return Type(kind=value.kind)
+        return Type(kind=value.kind, mixed=_is_marked(value._node))
     if isinstance(value, (np.ndarray, Tensor)):
         return Type(spec=Spec(value.shape, value.dtype), tensor=isinstance(value, Tensor))
     if isinstance(value, np.generic):
@@ -168,7 +169,8 @@ def join_types(recorder: Recorder, a: Type, b: Type) -> Type:
     if a.unknown or b.unknown:
         return Type(unknown=True, joined=a.joined or b.joined)
     if a.spec is None and b.spec is None:
-        return Type(kind=joined_kind([a.kind, b.kind]))
+        mixed = a.mixed or b.mixed or not same_kind(a.kind, b.kind)
+        return Type(kind=joined_kind([a.kind, b.kind]), mixed=mixed)
     if a.spec is None or b.spec is None:
         spec = a.spec if a.spec is not None else b.spec
         if spec is not None and not spec.shape:
@@ -240,6 +242,8 @@ def value_of(
     if type_.spec is None:
         made = Scalar(recorder, type_.kind, node)
         made.name = name
+        if type_.mixed:
+            node.meta["mixed"] = True
         return made
     spec = settle_sizes(recorder, type_.spec, node, name)
     node.meta["type"] = spec
@@ -247,6 +251,40 @@ def value_of(
     buffer.joined = True
     (region or recorder.region).make(buffer, node)
     return recorder.array_class(type_.tensor)(recorder, buffer, (), spec)
+
+
+def is_mixed(value: Any) -> bool:
+    """Whether only running tells of which type a number is: of Python's or NumPy's, int or float."""
+    node = value._node if isinstance(value, Scalar) else value.node if isinstance(value, Array) else None
+    todo, seen = [] if node is None else [node], set()
+    while todo:
+        node = todo.pop()
+        if _is_marked(node):
+            return True
+        seen.add(node)
+        todo += [each for each in node.all_input_nodes if each not in seen and _is_number(each.meta.get("type"))]
+    return False
+
+
+def is_open(value: Any) -> bool:
+    """Whether only running answers a question about the type of a number, or of what was computed from one."""
+    if not isinstance(value, (Array, Scalar)) or not is_mixed(value):
+        return False
+    recorder = value.recorder
+    if recorder.deriving or recorder.tensors:
+        return False
+    if not recorder.joins:
+        recorder.refuse("the type of a number that a branch or a loop decides: which it is, only running tells")
+    value.node.meta["mixed"] = True
+    return True
+
+
+def _is_marked(node: Node | None) -> bool:
+    return node is not None and "mixed" in node.meta
+
+
+def _is_number(found: Any) -> bool:
+    return isinstance(found, type) or (isinstance(found, Spec) and not found.shape)
 
 
 def as_output(recorder: Recorder, value: Any, type_: Type) -> Any:

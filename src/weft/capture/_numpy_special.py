@@ -14,6 +14,7 @@ from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import Like, is_contiguous, surely_contiguous
 from weft.capture._lists import GrownList
 from weft.capture._memory import taken_out
+from weft.capture._merge import is_open
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._numpy_probe import Shared
 from weft.capture._opaque import Opaque
@@ -242,6 +243,8 @@ def count_of(shape: Any) -> Any:
 
 @special(np.result_type)
 def _result_type(recorder: Recorder, *values: Any) -> Any:
+    if any(map(is_open, values)):
+        return recorder.opaque(np.result_type, values, {})
     return np.result_type(*map(_typed, values))
 
 

@@ -18,10 +18,11 @@ import numpy as np
 from weft.capture._changes import uncaptured
 from weft.capture._copying import COPYING, copied
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
-from weft.capture._kinds import REPRESENTATIVES, joined_kind
+from weft.capture._kinds import REPRESENTATIVES, joined_kind, same_kind
 from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
+from weft.capture._merge import is_open
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
 from weft.capture._own_methods import with_begun
@@ -148,6 +149,13 @@ class PythonCalls:
         node = self.recorder.create(function, args, kwargs, kind if isinstance(kind, type) else Spec((), kind))
         return Scalar(self.recorder, kind, node, hint=None if kwargs else self.recorder._hint(function, args))
 
+    def one_of(self, function: Any, args: tuple[Any, ...], kinds: list[Any]) -> Scalar:
+        """Record a call that gives a number of one of several types."""
+        made = self.number(function, args, joined_kind(kinds))
+        if not all(same_kind(kind, kinds[0]) for kind in kinds):
+            made.node.meta["mixed"] = True
+        return made
+
     def grown(self, function: Any, items: Any, *more: Any) -> Any:
         """sum, min or max of a list that has grown: of the list itself, as the program does."""
         found = items.types[0] if items.tree == LEAF else None
@@ -159,7 +167,7 @@ class PythonCalls:
             type_ = Spec([recorder.sizes.fresh("sum") for _ in found.spec.shape], dtype)
             return recorder.wrap(recorder.create(function, (items.handle, *more), {}, type_), type_)
         kinds = [found.kind, *(_kind_of(value) for value in more), *([int] if function is sum else [])]
-        return self.number(function, (items.handle, *more), joined_kind(kinds))
+        return self.one_of(function, (items.handle, *more), kinds)
 
     def _math(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = tuple(map(taken_out, args))
@@ -300,7 +308,7 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
             raise ValueError(_AMBIGUOUS)
         if any(isinstance(value, Array) for value in values):
             values = tuple(recorder.numpy.item(v) if isinstance(v, Array) else v for v in values)
-        return calls.number(function, values, joined_kind(kinds))
+        return calls.one_of(function, values, kinds)
 
     return handler
 
@@ -460,6 +468,8 @@ def attribute(value: Traced, name: str) -> Any:
         own = name.startswith("__")  # asked for by the program, not by copy or pickle
         return value.recorder.opaque_member(value, name) if own else value.__getattr__(name)
     known = python_class(value)
+    if name in ("__class__", "dtype") and is_open(value):
+        return value.recorder.opaque(getattr, (value, name), {})
     if name == "__class__":
         return asked(value, known)
     if name == "dtype":
@@ -484,7 +494,9 @@ def _getattr(calls: PythonCalls, x: Any, name: str, *default: Any) -> Any:
 
 
 @python(hasattr)
-def _hasattr(calls: PythonCalls, x: Any, name: str) -> bool:
+def _hasattr(calls: PythonCalls, x: Any, name: str) -> Any:
+    if is_open(x):
+        return calls.recorder.opaque(hasattr, (x, name), {})
     return asked(x, _have(python_class(x), name)) if isinstance(x, (Array, Scalar)) else hasattr(x, name)
 
 
@@ -500,7 +512,9 @@ def _filter(calls: PythonCalls, function: Any, iterable: Any) -> Any:
 
 
 @python(isinstance)
-def _isinstance(calls: PythonCalls, x: Any, classes: Any) -> bool:
+def _isinstance(calls: PythonCalls, x: Any, classes: Any) -> Any:
+    if is_open(x):
+        return calls.recorder.opaque(isinstance, (x, classes), {})
     known = isinstance(x, (Traced, Collected, GrownList))
     return asked(x, issubclass(python_class(x), classes)) if known else isinstance(x, classes)
 
@@ -533,6 +547,8 @@ def python_class(value: Any) -> type:
 
 @python(type)
 def _type(calls: PythonCalls, x: Any, *rest: Any) -> Any:
+    if not rest and is_open(x):
+        return calls.recorder.opaque(type, (x,), {})
     known = isinstance(x, (Traced, Collected, GrownList))
     return type(x, *rest) if rest else asked(x, python_class(x)) if known else type(x)
 

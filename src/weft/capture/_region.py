@@ -135,7 +135,7 @@ class Region:
         if like is not None:
             node._position = like._position
             if like._meta is not None and "type" in like._meta:
-                node._meta = {"type": like._meta["type"]}
+                node._meta = {key: like._meta[key] for key in ("type", "mixed") if key in like._meta}
         return node
 
     # Memory

@@ -1,0 +1,90 @@
+"""Numbers that are of one type or of another, as a branch decides, stay what they are in lists, and when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from capture.alike import SAME, fates
+
+
+def kept_or_missing(x: Any) -> Any:
+    return [v if 0 < v < 5 else np.nan for v in x]
+
+
+def kept_or_zero(x: Any) -> Any:
+    return [v if v > 1 else 0 for v in x if v < 5], tuple(2 * v if v > 0 else 0 for v in x)
+
+
+def whole_or_half(x: Any) -> Any:
+    return [0 if v > 0 else 1.5 for v in x]
+
+
+def in_containers(x: Any) -> Any:
+    return {"rows": [[v if v > 1 else 0, v] for v in x], "places": {k: v if v > 1 else 0 for k, v in enumerate(x)}}
+
+
+def array_of_roots(x: Any) -> Any:
+    roots = [np.sqrt(v) if v > 0 else 0 for v in x]
+    return np.mean(roots), roots[1], np.array(roots), np.array([v if v > 1 else 0 for v in x]).dtype.name
+
+
+def in_order(x: Any) -> Any:
+    first = x[0] if x[0] > 1 else 0
+    return sorted([first, x[1]]), sorted([v if v > 1 else 0 for v in x]), sorted([v if v > 1 else 0 for v in x[:1]])
+
+
+def larger_of_two(x: Any) -> Any:
+    top = max(0, x[0])
+    return [max(0, v) for v in x], [min(1.5, v) for v in x], np.array([top]).dtype, isinstance(top, int)
+
+
+def types_asked(x: Any) -> Any:
+    first = x[0] if x[0] > 1 else 0
+    kinds = isinstance(first, np.floating), isinstance(first, int), type(first).__name__, hasattr(first, "dtype")
+    return kinds, np.array([first, first]).dtype, np.sqrt(first).dtype, np.result_type(np.sqrt(first), np.float32)
+
+
+def branch_on_type(x: Any) -> Any:
+    first = x[0] if x[0] > 1 else 0
+    return x + 1 if isinstance(first, int) else x * 2
+
+
+def left_by_loop(x: Any) -> Any:
+    last = 0
+    for v in x:
+        if v > 0:
+            last = v
+    return [last for _ in x], np.array([last]).dtype.name
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        kept_or_missing,
+        kept_or_zero,
+        whole_or_half,
+        in_containers,
+        array_of_roots,
+        in_order,
+        larger_of_two,
+        types_asked,
+        branch_on_type,
+        left_by_loop,
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_number_of_either_type(program: Callable[..., Any], dtype: Any) -> None:
+    x = np.array([1, -2, 3], dtype)
+    assert fates(program, (x,), (-x,), (x,))[0] == SAME
+
+
+def test_derivative_of_a_list_of_either_type() -> None:
+    def total(x: Any) -> Any:
+        return np.sum(np.array([v * v if v > 0 else 0.0 for v in x]))
+
+    np.testing.assert_array_equal(weft.grad(total)(np.array([1.0, -2.0, 3.0])), [2.0, 0.0, 6.0])
