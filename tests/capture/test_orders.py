@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,25 @@ def test_gradients_of_results_that_lie_by_columns() -> None:
 
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(weft.grad(program)(x), [[0, 0, 0], [6, 24, 50]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "v[:, 2].copy()",
+        "np.array(v[:, 2])",
+        "v[:, 2].astype(float)",
+        "np.ascontiguousarray(v[:, 2])",
+        "np.copy(v[::-1, 0])",
+        "copy.copy(v[:, 1])",
+    ],
+)
+def test_a_copy_lies_in_order_for_a_product(text: str) -> None:
+    program = define(
+        f"def program(v):\n    column = {text}\n    return v.T @ column, np.dot(column, column)\n", np=np, copy=copy
+    )
+    v = np.random.default_rng(0).standard_normal((200, 3))
+    compiled = weft.compile(program)
+    for arguments in ((v,), (np.asfortranarray(v),), (v[::2],)):
+        for got, expected in zip(compiled(*arguments), program(*arguments), strict=True):
+            assert np.asarray(got).tobytes() == np.asarray(expected).tobytes()

@@ -69,6 +69,12 @@ def layout_of(value: Any, label: str) -> Any:
     return Given(value.strides, label, value.flags.c_contiguous) if isinstance(value, np.ndarray) else "C"
 
 
+def lies_as_given(array: Array) -> bool:
+    """Whether an array is one of the caller's, whose elements are in order in this call."""
+    layout = array.buffer.layout
+    return not array.path and isinstance(layout, Given) and layout.in_order
+
+
 def lies_in_order(recorder: Recorder, array: Array) -> bool:
     """Whether a copy that keeps the order of an array is known to lie one element after the other."""
     return len(array.spec.shape) < 2 or surely_contiguous(recorder, array)

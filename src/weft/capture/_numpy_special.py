@@ -11,7 +11,7 @@ import numpy as np
 from weft.autograd import Tensor
 from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
-from weft.capture._layouts import Like, is_contiguous, surely_contiguous
+from weft.capture._layouts import Like, is_contiguous, lies_as_given, surely_contiguous
 from weft.capture._lists import GrownList
 from weft.capture._memory import taken_out
 from weft.capture._merge import is_open
@@ -107,7 +107,12 @@ def copied(recorder: Recorder, value: Any, dtype: Any = None, order: Any = "K") 
     np.empty(0).copy(order)  # raises what NumPy raises
     if isinstance(value, Scalar):
         return Scalar(recorder, spec.dtype, recorder.create(np.generic.astype, (value, spec.dtype), {}, spec))
-    kept = order == "K" or len(spec.shape) < 2 or (order == "C" and surely_contiguous(recorder, value, unguarded=True))
+    if len(spec.shape) < 2:
+        kept = lies_as_given(value) or surely_contiguous(recorder, value, unguarded=True)
+        kept = kept or not spec.shape or recorder.deriving
+        order = "C"  # which is every order
+    else:
+        kept = order == "K" or (order == "C" and surely_contiguous(recorder, value, unguarded=True))
     node = recorder.create(TABLE["astype"], (value, spec.dtype), {} if kept else {"order": order}, spec)
     tensor = getattr(type(value), "_is_tensor", False)
     layout = order if order in ("C", "F") else Like(value, order)

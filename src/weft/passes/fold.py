@@ -150,7 +150,7 @@ def fact_of(node: Node) -> Any:
     """What the type of an array tells: its shape, dtype, number of dimensions, size, length; else MISSING."""
     x = node.args[0] if node.args else None
     kind = x.meta.get("type") if isinstance(x, Node) else None
-    if not isinstance(kind, Spec) or node.kwargs or kind_of(node) != PURE or "mixed" in x.meta:
+    if x is None or not isinstance(kind, Spec) or "mixed" in x.meta or node.kwargs or kind_of(node) != PURE:
         return MISSING
     what = "len" if node.target is len else node.args[1]
     if what == "ndim":
