@@ -177,3 +177,41 @@ def test_a_path_on_which_an_array_is_no_number() -> None:
     for x in (np.ones(3), np.full(3, 5.0)):
         assert_same(call(compiled, (x,)), call(one_or_none, (x,)))
     assert not compiled._ran_plainly
+
+
+def sums_rows_that_are_none(x: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total = total + np.sum(x[i], 1)
+    return total
+
+
+def joins_what_does_not_fit(x: Any) -> Any:
+    if x[0] > 0:
+        return np.concatenate([x, np.ones((2, 2))])
+    return x
+
+
+def turns_axes_that_are_none(x: Any) -> Any:
+    total = x
+    while total.sum() < 10:
+        total = total + np.transpose(x, (1, 0))
+    return total
+
+
+def multiplies_what_does_not_fit(x: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total = total + np.ones((2, 3))[i] @ np.ones(4)
+    return total
+
+
+@pytest.mark.parametrize(
+    "program",
+    [sums_rows_that_are_none, joins_what_does_not_fit, turns_axes_that_are_none, multiplies_what_does_not_fit],
+)
+@pytest.mark.parametrize("dynamic", [None, False])
+def test_shapes_that_do_not_fit_on_a_path_raise_what_numpy_raises(program: Any, dynamic: Any) -> None:
+    compiled = weft.compile(program, dynamic=dynamic)
+    for x in (np.ones(2), -np.ones(2), np.ones(2)):
+        assert_same(call(compiled, (x,)), call(program, (x,)))

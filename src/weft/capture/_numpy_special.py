@@ -109,7 +109,7 @@ def copied(recorder: Recorder, value: Any, dtype: Any = None, order: Any = "K") 
         return Scalar(recorder, spec.dtype, recorder.create(np.generic.astype, (value, spec.dtype), {}, spec))
     if len(spec.shape) < 2:
         kept = lies_as_given(value) or surely_contiguous(recorder, value, unguarded=True)
-        kept = kept or not spec.shape or recorder.deriving
+        kept = kept or not spec.shape or bool(recorder.deriving)
         order = "C"  # which is every order
     else:
         kept = order == "K" or (order == "C" and surely_contiguous(recorder, value, unguarded=True))
