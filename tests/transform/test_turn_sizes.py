@@ -84,7 +84,20 @@ def _blocks(x: Any) -> Any:
     return t @ t
 
 
-PROGRAMS = [_medians, _products, _windows, _solved, _largest, _written, _last, _columns, _blocks]
+WIDTHS = np.array([4, 3, 2])
+
+
+def _folded(x: Any) -> Any:
+    """Rows as wide as an array tells, and parts of them, in a loop over as many as there are."""
+    t = 0.0
+    for width in WIDTHS:
+        rows = np.reshape(x[: len(x) - len(x) % width], (len(x) // width, width))
+        for i in range(len(rows)):
+            t = t + rows[i][0] * np.sin(rows[i][1]) * (i + 1)
+    return t
+
+
+PROGRAMS = [_medians, _products, _windows, _solved, _largest, _written, _last, _columns, _blocks, _folded]
 
 
 def _differences(function: Any, x: Any, step: float) -> Any:

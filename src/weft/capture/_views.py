@@ -57,7 +57,11 @@ class Step:
 
     def apply(self, recorder: Recorder, x: Node, type_: Any = None) -> Node:
         """The node of what the view holds, given that of what it is a view of, and its type where that is known."""
-        return recorder.create(self.target, (x, *self.args), {}, self._type(recorder, x) if type_ is None else type_)
+        found = self._type(recorder, x) if type_ is None else type_
+        node = recorder.create(self.target, (x, *self.args), {}, found)
+        if type_ is None:
+            recorder.bind_sizes(node, found)
+        return node
 
     def _type(self, recorder: Recorder, x: Node) -> Any:
         op = TABLE["getitem"] if self.target is operator.getitem else self.target
