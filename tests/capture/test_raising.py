@@ -74,6 +74,26 @@ def part_of_inverse(a):
     return 1
 
 
+def averaged(a, w):
+    np.average(a, weights=w)
+    return 1
+
+
+def covariance(a, w):
+    np.cov(a, aweights=w)
+    return 1
+
+
+def added_from(a, i):
+    np.add.reduceat(a, i)
+    return 1
+
+
+def edges(a):
+    np.histogram_bin_edges(a)
+    return 1
+
+
 def cholesky(a):
     np.linalg.cholesky(a)
     return 1
@@ -164,6 +184,10 @@ RAISING: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (inverse, (np.eye(2),), (np.zeros((2, 2)),)),
     (part_of_inverse, (np.eye(2),), (np.zeros((2, 2)),)),
     (cholesky, (np.eye(2),), (-np.eye(2),)),
+    (averaged, (A, A), (A, np.zeros(5))),
+    (covariance, (A, A), (A, np.zeros(5))),
+    (added_from, (A, np.array([0, 2])), (A, np.array([0, 9]))),
+    (edges, (A,), (A + np.inf,)),
     (largest, (A,), (np.zeros(0),)),
     (added, (A, A), (A, np.ones(4))),
     (masked, (A, ALL), (A, MASK)),

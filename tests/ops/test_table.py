@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,47 @@ def _arrays(value: Any) -> list[np.ndarray]:
 
 def _strides(x: np.ndarray) -> list[int]:
     return [stride for stride, size in zip(x.strides, x.shape, strict=True) if size > 1 and x.size]
+
+
+@by_op(case for case in EVERY if _arrays((case.args, case.kwargs)))
+def test_raises(cases: list[Case]) -> None:
+    """Values out of place raise what the op says, where the shape rule takes the call."""
+    each(cases, _check_raises)
+
+
+def _check_raises(case: Case) -> None:
+    op = TABLE[case.op]
+    for place, given in enumerate(_arrays((case.args, case.kwargs))):
+        for instead in _out_of_place(given):
+            others = iter(range(place + 1))
+            args, kwargs = _laid_out((case.args, case.kwargs), lambda x: instead if next(others, -1) == place else x)  # noqa: B023
+            arguments = _abstract(op, op.bind(args, kwargs))
+            error = _error(op, *args, **kwargs)
+            if error is not None and _error(op.infer, *arguments) is None:
+                assert op.raises is not None and op.raises.when(*arguments), repr(error)
+                assert isinstance(error, op.raises.classes)
+
+
+def _error(function: Any, *args: Any, **kwargs: Any) -> Exception | None:
+    """What a call raises."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            function(*args, **kwargs)
+        except Exception as error:
+            return error
+    return None
+
+
+def _out_of_place(x: np.ndarray) -> list[np.ndarray]:
+    """Arrays of the same shape and dtype, of values that many a function has no answer for."""
+    values = {"b": (0, 1), "u": (0, 100), "i": (0, -1, 100)}.get(x.dtype.kind, (0, -1, 1e3, np.nan, np.inf))
+    return [np.full_like(x, value) for value in values]
+
+
+def _abstract(op: Op, arguments: tuple[Any, ...]) -> list[Any]:
+    names = op.__signature__.parameters
+    return [spec_of(a) if name in op.arrays else a for name, a in zip(names, arguments, strict=True)]
 
 
 def test_an_op_that_says_nothing_of_memory_may_give_any() -> None:

@@ -18,33 +18,8 @@ from weft._objects import delete_state, new_container, new_object, one_of, set_b
 from weft.graph import Graph, Node
 from weft.graph._control import CONTROL, check, fail
 from weft.ops import Op, Spec
+from weft.ops._raises import NEGATIVE_POWER, OF_VALUES, out_of_range
 
-# Ops that refuse some matrices: singular ones, say.
-_OF_MATRICES = frozenset(
-    {
-        *("cholesky", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_power", "multi_dot", "pinv"),
-        *("polyfit", "solve", "svd", "svdvals", "tensorinv", "tensorsolve", "cond", "matrix_rank"),
-    }
-)
-# Ops that refuse some values of the arrays they are given: indices out of range, say.
-_OPS = _OF_MATRICES | frozenset(
-    {
-        *("bincount", "choose", "digitize", "embedding", "gather", "histogram", "histogram2d", "histogramdd"),
-        *("index_add", "index_copy", "index_fill", "index_select", "nanargmax", "nanargmin", "put_along_axis"),
-        *("ravel_multi_index", "scatter", "scatter_add", "take", "take_along_axis", "unravel_index"),
-        *("delete", "insert"),
-    }
-)
-# Ops that refuse some values of their second argument → the largest number they take; none is below zero.
-_OF_SECOND = {
-    **dict.fromkeys(("quantile", "nanquantile"), 1.0),
-    **dict.fromkeys(("percentile", "nanpercentile"), 100.0),
-    **dict.fromkeys(("partition", "argpartition"), -1.0),
-    "repeat": math.inf,
-}
-# Ops that have no answer for no elements.
-_OF_SOME = frozenset({"argmax", "argmin", "max", "min", "ptp"})
-_INDEXING = frozenset({"getitem", "index_update"})
 # Functions of `math` that take every number.
 _TOTAL = frozenset(
     {
@@ -54,40 +29,40 @@ _TOTAL = frozenset(
 )
 
 
-def may_raise(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
+def may_raise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any) -> bool:
     """Whether a call of arguments that fit may raise; `type_` is that of its result."""
     if isinstance(target, Op):
-        if target.name in _OF_SOME:
-            return not args or _may_be_empty(args[0])
-        if target.name in _OF_SECOND:
-            second = args[1] if len(args) > 1 else None
-            return not (isinstance(second, (int, float)) and 0 <= second <= _OF_SECOND[target.name])
-        if target.name == "pow":
-            return _power(args, type_)
-        return target.name in _OPS or (target.name in _INDEXING and (len(args) < 2 or _may_miss(args[0], args[1])))
+        return target.raises is not None and target.raises.when(*map(_seen, target.bind(args, kwargs)))
     rule = RULES.get(id(target))
     return rule is not None and rule(args, type_)
+
+
+def _seen(value: Any) -> Any:
+    """What a rule of an op is asked about: see `weft.ops._raises`."""
+    if isinstance(value, Node):
+        kind = _type(value)
+        return object if kind is None else kind
+    return type(value)(map(_seen, value)) if type(value) in (list, tuple) else value
 
 
 Classes = tuple[type[BaseException], ...]
 Caught = tuple[Classes, ...]
 """The classes of exceptions that each of several statements, one inside the other, may catch."""
 ANYTHING: Classes = (BaseException,)
-OF_VALUES: Classes = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What calls of functions raise that are known, and given arrays and numbers."""
 
 
 def raised_by(target: Any, type_: Any) -> Classes:
     """The classes of the exceptions that a call may raise, if it raises any."""
     if target is check:
         return (AssertionError,)
-    if type_ is None:
+    if type_ is None or (isinstance(type_, Spec) and type_.dtype == object):
         return ANYTHING
-    name = target.name if isinstance(target, Op) else None
-    kind: Any = ValueError if name in _OF_MATRICES else LookupError if name == "getitem" else None
-    if id(target) in RULES and RULES[id(target)] is _division:
-        kind = ArithmeticError
-    return OF_VALUES if kind is None else (kind, ArithmeticError)  # as `np.errstate(all="raise")` makes of any
+    found: Classes = OF_VALUES
+    if isinstance(target, Op):
+        found = target.raises.classes if target.raises is not None else ()
+    elif RULES.get(id(target)) is _division:
+        found = ()
+    return (*found, ArithmeticError)  # as `np.errstate(all="raise")` makes of any
 
 
 def caught_classes(swallows: bool, caught: Callable[[], Any] | None) -> Classes:
@@ -103,13 +78,13 @@ def _flat(kinds: Any) -> tuple[Any, ...]:
     return tuple(one for kind in kinds for one in (_flat(kind) if isinstance(kind, tuple) else (kind,)))
 
 
-def may_raise_unseen(target: Any, args: tuple[Any, ...], type_: Any) -> bool:
+def may_raise_unseen(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], type_: Any) -> bool:
     """Whether a call may raise when the graph runs, where a handler of the program would have to catch it."""
     if type_ is None:
         return not is_quiet(target)
     if isinstance(type_, Spec) and (type_.dtype == object or "raise" in np.geterr().values()):
         return True  # what the objects do is unknown; the floating point may raise
-    return target in (fail, check) or may_raise(target, args, type_)
+    return target in (fail, check) or may_raise(target, args, kwargs, type_)
 
 
 QUIET: list[Any] = [print, set_state, set_for_now, set_back, delete_state, new_object, new_container, one_of]
@@ -127,8 +102,8 @@ def _division(args: tuple[Any, ...], type_: Any) -> bool:
 
 
 def _power(args: tuple[Any, ...], type_: Any) -> bool:
-    if isinstance(type_, Spec):  # NumPy raises for whole numbers, the exponents below zero
-        return type_.dtype.kind == "i" and not (isinstance(args[1], (int, np.integer)) and args[1] >= 0)
+    if isinstance(type_, Spec):
+        return NEGATIVE_POWER.when(*map(_seen, args))
     return isinstance(type_, type) and not (type_ is int and type(args[1]) is int and args[1] >= 0)
 
 
@@ -203,31 +178,11 @@ def _type(value: Any) -> Any:
     return (value._meta or {}).get("type") if isinstance(value, Node) else type(value)
 
 
-def _may_be_empty(array: Any) -> bool:
-    kind = _type(array)
-    return not isinstance(kind, Spec) or not all(isinstance(dim, int) and dim for dim in kind.shape)
-
-
 def _may_miss(value: Any, key: Any) -> bool:
-    """Whether an index may be out of range. A slice never is, and a mask fits or not by its shape."""
+    """Whether an index into an array, or into what the running graph makes, may be out of range."""
     kind = _type(value)
     if isinstance(kind, (tuple, list, dict)) or (isinstance(value, Node) and value.target in CONTROL):
         return False
     if not isinstance(kind, Spec):
         return isinstance(value, Node) and value.target is list  # a list of the running graph
-    parts = list(key) if isinstance(key, tuple) else [key]
-    if Ellipsis in [part for part in parts if not isinstance(part, Node)]:
-        place = next(k for k, part in enumerate(parts) if part is Ellipsis)
-        used = sum(part is not None and part is not Ellipsis for part in parts)
-        parts[place : place + 1] = [slice(None)] * (len(kind.shape) - used)
-    sizes = iter(kind.shape)
-    return any(_out_of_range(part, next(sizes, None)) for part in parts if part is not None)
-
-
-def _out_of_range(part: Any, size: Any) -> bool:
-    if isinstance(part, (slice, bool)):
-        return False
-    if isinstance(part, int) and isinstance(size, int):
-        return False  # it is not, or the capture has failed
-    found = _type(part)
-    return not (isinstance(found, Spec) and found.dtype == bool)
+    return out_of_range(kind, _seen(key))

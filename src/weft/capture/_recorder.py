@@ -32,7 +32,7 @@ from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
-from weft.capture._raising import OF_VALUES, Caught, is_quiet, may_raise, may_raise_unseen, raised_by
+from weft.capture._raising import Caught, is_quiet, may_raise, may_raise_unseen, raised_by
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
@@ -53,6 +53,7 @@ from weft.graph._control import check
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, fits_a_hint, hint_of, unknown_sizes
 from weft.ops._op import op_of
+from weft.ops._raises import OF_VALUES
 from weft.random import Generator
 
 _RELATIONS = {
@@ -159,10 +160,11 @@ class Recorder(Running, Memory, Refusals):
         self.allowance.spend()
         graph = self.region.graph
         node_args = tuple([self.arg(a) for a in args])
-        if self.trying and may_raise_unseen(target, node_args, type_) and self.may_catch(raised_by(target, type_)):
-            self.try_anyway(_called(target))
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()} if kwargs else kwargs
-        raising = self.keeps_raising and may_raise(target, node_args, type_)
+        call = target, node_args, node_kwargs, type_
+        if self.trying and may_raise_unseen(*call) and self.may_catch(raised_by(target, type_)):
+            self.try_anyway(_called(target))
+        raising = self.keeps_raising and may_raise(*call)
         unknown = type_ is None and not is_quiet(target)
         if self.state.sets and (raising or unknown):
             self.state.flush_all()

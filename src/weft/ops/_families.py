@@ -6,7 +6,8 @@ Pointwise ops give the plain derivative dy/dx, for real and for complex numbers;
 gradient (conjugated, so that for a real loss the gradient points along steepest ascent). Where the function is not
 holomorphic, or another form is better, `vjp` states the pullback itself. Ops outside every family use `op`; functions
 over other ops use `composite`. What an op gives lies in memory of its own unless its declaration says otherwise by
-`memory`; the tests call every op to see whether that is so.
+`memory`, and its calls raise nothing for the values in their arguments unless `raises` says when. The tests call every
+op to see whether both are so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from weft.errors import DtypeError, NotDifferentiable
 from weft.ops._dim import Dim
 from weft.ops._drawing import RandomOp
 from weft.ops._op import OWN, TABLE, VIEW, Op, Rule, Rules, is_flat
+from weft.ops._raises import Raises
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of, spec_of
 
 Derivative = Rule | NotDifferentiable
@@ -64,6 +66,7 @@ def binary(
     numpy: Sequence[Any] | None = None,
     domain: Reals | tuple[Reals, Reals] | None = None,
     commutative: bool = False,
+    raises: Raises | None = None,
 ) -> Op:
     """Declare an op of two arrays that broadcast, element by element."""
     if isinstance(derivative, NotDifferentiable):
@@ -78,6 +81,7 @@ def binary(
         numpy,
         domain,
         commutative=commutative,
+        raises=raises,
     )
 
 
@@ -90,9 +94,10 @@ def pointwise(
     vjp: tuple[Derivative, ...],
     numpy: Sequence[Any] | None = None,
     domain: Reals | tuple[Reals, ...] | None = None,
+    raises: Raises | None = None,
 ) -> Op:
     """Declare an op of any number of arrays that broadcast, element by element."""
-    return _pointwise(name, arrays, eval, (None,) * len(arrays), vjp, doc, numpy, domain)
+    return _pointwise(name, arrays, eval, (None,) * len(arrays), vjp, doc, numpy, domain, raises=raises)
 
 
 def reduction(
@@ -100,6 +105,7 @@ def reduction(
     vjp: Derivative,
     numpy: Sequence[Any] = (),
     linear: bool = False,
+    raises: Raises | None = None,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op that reduces `axis` (None, an int or a tuple) of its first argument, evaluated by the function.
 
@@ -129,6 +135,7 @@ def reduction(
             numpy=numpy,
             linear=linear,
             memory=OWN,
+            raises=raises,
         )
 
     return declare
@@ -140,6 +147,7 @@ def movement(
     vjp: Derivative,
     numpy: Sequence[Any] = (),
     memory: str | None = VIEW,
+    raises: Raises | None = None,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op that only moves elements of its first argument; `shape(shape, *parameters)` gives the new shape."""
 
@@ -158,6 +166,7 @@ def movement(
             numpy=numpy,
             linear=True,
             memory=memory,
+            raises=raises,
         )
 
     return declare
@@ -172,6 +181,7 @@ def op(
     linear: bool = False,
     random: bool | Callable[..., bool] = False,
     memory: str | None = OWN,
+    raises: Raises | None = None,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op outside the families; the function decorated evaluates it on arrays.
 
@@ -191,6 +201,7 @@ def op(
             linear=linear,
             random=random,
             memory=memory,
+            raises=raises,
         )
 
     return declare
@@ -205,6 +216,7 @@ def composite(
     infer: Callable[..., Any] | None = None,
     scalar: bool = False,
     memory: str | None = OWN,
+    raises: Raises | None = None,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare a function over other ops. Its shape rule and its derivatives are those of its body.
 
@@ -232,6 +244,7 @@ def composite(
             body=function,
             random=random,
             memory=memory,
+            raises=raises,
         )
         return made
 
@@ -276,6 +289,7 @@ def _pointwise(
     commutative: bool = False,
     linear: bool = False,
     memory: str | None = OWN,
+    raises: Raises | None = None,
 ) -> Op:
     def infer(*values: Any) -> Spec:
         shape = broadcast_shapes(name, *map(shape_of, values))
@@ -300,6 +314,7 @@ def _pointwise(
         linear=linear,
         domain=domain or Reals(),
         memory=memory,
+        raises=raises,
     )
 
 

@@ -14,6 +14,7 @@ from weft.ops._dim import dim_min
 from weft.ops._families import composite, op
 from weft.ops._matrices import inexact, matrix_shape, put_in
 from weft.ops._op import no_gradient
+from weft.ops._raises import SINGULAR
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import asarray, full, ones, zeros
 from weft.ops.cumulative import diff
@@ -136,7 +137,7 @@ def _numpy_pinv(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, 
     return np.linalg.pinv(a, rcond, hermitian, **({} if rtol is None else {"rtol": rtol}))
 
 
-@composite(arrays=("a",), eval=_numpy_pinv)
+@composite(arrays=("a",), eval=_numpy_pinv, raises=SINGULAR)
 def pinv_by(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, rtol: Any = None) -> Any:
     """Pseudo-inverse of each matrix; singular values below `rcond` (1e-15) times the largest count as zero."""
     if rcond is not None and rtol is not None:
@@ -149,6 +150,7 @@ def pinv_by(a: Any, rcond: Any = None, hermitian: builtins.bool = False, *, rtol
     arrays=("A",),
     infer=lambda A, tol, hermitian, rtol: Spec(shape_of(A)[:-2], np.intp),
     vjp=no_gradient("the rank is a whole number"),
+    raises=SINGULAR,
 )
 def matrix_rank_by(A: Any, tol: Any = None, hermitian: builtins.bool = False, *, rtol: Any = None) -> Any:
     """How many singular values of each matrix are larger than `tol`."""

@@ -26,6 +26,7 @@ from weft._frames import hide_frames
 from weft._tracing import current_recorder, current_tracer
 from weft._where import located
 from weft.errors import DtypeError, NotDifferentiable, UnknownShape, WeftError
+from weft.ops._raises import BAD_VALUES, Raises
 from weft.ops._reads import RESULT, values_read
 
 Rule = Callable[..., Any]
@@ -69,6 +70,9 @@ class Op:
     where no view can show the elements. SHOWN: in that of the arguments too, but not to be written, because an element
     stands in several places, the result is read-only, or there are several results. None, which is what an op says that
     says nothing: any of these, or the argument itself.
+
+    `raises` says what a call may raise because of the values it is given, though shapes and dtypes fit, and when: see
+    `Raises`. None: nothing.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Op:
         random: bool | Callable[..., bool] = False,
         domain: Any = None,
         memory: str | None = None,
+        raises: Raises | None = BAD_VALUES,
     ) -> None:
         self.name = self.__name__ = self.__qualname__ = name
         self.__module__ = "weft"
@@ -103,6 +108,7 @@ class Op:
         self.random = random
         self.domain = domain
         self.memory = memory
+        self.raises = raises
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.

@@ -16,6 +16,7 @@ from weft.ops import _masked  # noqa: F401  # declares the ops with where= and i
 from weft.ops._families import composite, op, reduced_shape
 from weft.ops._matrices import put_in
 from weft.ops._op import TABLE, Op, no_gradient, op_of
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axis, shape_of
 from weft.ops.creation import arange, asarray, full, zeros
 from weft.ops.cumulative import along, cumulative_sum, linear_recurrence
@@ -179,7 +180,7 @@ def _segment(name: str) -> Op:
     reduceat.__doc__ = f"The elements from each index up to the next, along an axis, combined by `{name}`."
     whole = no_gradient("indices are integers")
     rule = _segment_back if name == "add" else no_gradient("there is no rule for it; add.reduceat has one")
-    return op(arrays=("array", "indices"), infer=infer, vjp=(rule, whole))(reduceat)
+    return op(arrays=("array", "indices"), infer=infer, vjp=(rule, whole), raises=BAD_VALUES)(reduceat)
 
 
 # ── Outer ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,6 +11,7 @@ from weft.errors import IndexingError, ShapeError
 from weft.ops._families import composite
 from weft.ops._matrices import put_in
 from weft.ops._op import SHOWN, VIEW
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import arange, asarray, zeros
 from weft.ops.cumulative import along
@@ -148,7 +149,7 @@ def _insert_many(arr: Any, index: Any, values: Any, axis: int) -> Any:
     return index_update(result, (*along(axis, slice(None))[:axis], new), values)
 
 
-@composite(arrays=("arr", "obj", "values"), numpy=(np.insert,), eval=np.insert)
+@composite(arrays=("arr", "obj", "values"), numpy=(np.insert,), eval=np.insert, raises=BAD_VALUES)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with values put in before the given positions along an axis, or in the flattened array."""
     arr, at = _line("insert", arr, axis)
@@ -165,7 +166,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return _insert_many(arr, index, values, at)
 
 
-@composite(arrays=("arr", "obj"), numpy=(np.delete,), eval=np.delete)
+@composite(arrays=("arr", "obj"), numpy=(np.delete,), eval=np.delete, raises=BAD_VALUES)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """The array without the elements, or slices along an axis, at the given positions."""
     arr, at = _line("delete", arr, axis)

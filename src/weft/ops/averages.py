@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ops._families import composite, conj
+from weft.ops._raises import EMPTY, when_given
 from weft.ops._spec import dtype_of, normalize_axes, shape_of, size_of
 from weft.ops.creation import full
 from weft.ops.dtypes import astype, result_type
@@ -22,7 +23,7 @@ from weft.ops.transcendental import sqrt
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
 
-@composite(arrays=("a",), numpy=(np.ptp,), eval=np.ptp)
+@composite(arrays=("a",), numpy=(np.ptp,), eval=np.ptp, raises=EMPTY)
 def ptp(a: Any, axis: Any = None, *, keepdims: builtins.bool = False) -> Any:
     """The distance from the smallest to the largest element along the given axes."""
     return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
@@ -42,7 +43,7 @@ def _laid(a: Any, weights: Any, axis: Any) -> Any:
     return reshape(permute_dims(weights, order), tuple(d if i in axes else 1 for i, d in enumerate(shape)))
 
 
-@composite(arrays=("a", "weights"), numpy=(np.average,), eval=np.average)
+@composite(arrays=("a", "weights"), numpy=(np.average,), eval=np.average, raises=when_given(2))
 def average(
     a: Any,
     axis: Any = None,
@@ -80,7 +81,7 @@ def _weights(fweights: Any, aweights: Any) -> Any:
     return fweights * astype(aweights, np.float64)
 
 
-@composite(arrays=("m", "y", "fweights", "aweights"), numpy=(np.cov,), eval=np.cov)
+@composite(arrays=("m", "y", "fweights", "aweights"), numpy=(np.cov,), eval=np.cov, raises=when_given(5, 6))
 def cov(
     m: Any,
     y: Any = None,

@@ -10,6 +10,7 @@ import numpy as np
 from weft.errors import ShapeError, UnknownShape
 from weft.ops._families import composite, op
 from weft.ops._op import TABLE, no_gradient
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 from weft.ops.creation import asarray, linspace, ones_like, zeros
 from weft.ops.cumulative import diff
@@ -72,13 +73,19 @@ def _places(a: Any, edges: Any) -> tuple[Any, Any]:
     return clip(searchsorted(edges, a, side="right") - 1, 0, bins - 1), inside
 
 
-@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram_bin_edges,), eval=np.histogram_bin_edges, memory=None)
+@composite(
+    arrays=("a", "bins", "weights"),
+    numpy=(np.histogram_bin_edges,),
+    eval=np.histogram_bin_edges,
+    memory=None,
+    raises=BAD_VALUES,
+)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges that `histogram` uses: `bins` equal parts of the range of the values, or of the one given."""
     return _edges("histogram_bin_edges", ravel(a), bins, range)
 
 
-@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram,), eval=np.histogram, memory=None)
+@composite(arrays=("a", "bins", "weights"), numpy=(np.histogram,), eval=np.histogram, memory=None, raises=BAD_VALUES)
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
@@ -116,7 +123,9 @@ def _axis_edges(x: Any, bins: Any, range: Any) -> Any:
     return linspace(low, high, _count_of("histogramdd", bins) + 1)
 
 
-@composite(arrays=("sample", "bins", "weights"), numpy=(np.histogramdd,), eval=np.histogramdd, memory=None)
+@composite(
+    arrays=("sample", "bins", "weights"), numpy=(np.histogramdd,), eval=np.histogramdd, memory=None, raises=BAD_VALUES
+)
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
 ) -> tuple[Any, Any]:
@@ -150,7 +159,9 @@ def _per_volume(count: Any, edges: list[Any]) -> Any:
     return count / total
 
 
-@composite(arrays=("x", "y", "bins", "weights"), numpy=(np.histogram2d,), eval=np.histogram2d, memory=None)
+@composite(
+    arrays=("x", "y", "bins", "weights"), numpy=(np.histogram2d,), eval=np.histogram2d, memory=None, raises=BAD_VALUES
+)
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
 ) -> tuple[Any, Any, Any]:
@@ -176,6 +187,7 @@ def _digitize_spec(x: Any, bins: Any, right: Any) -> Spec:
     infer=_digitize_spec,
     vjp=no_gradient("positions are integers"),
     numpy=(np.digitize,),
+    raises=BAD_VALUES,
 )
 def digitize(x: Any, bins: Any, right: builtins.bool = False) -> Any:
     """The number of the bin that each value belongs to, by edges in ascending or descending order.

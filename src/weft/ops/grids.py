@@ -14,6 +14,7 @@ from weft.ops._dim import hint_of, unknown_size
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._matrices import put_in
 from weft.ops._op import no_gradient
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import linspace
 from weft.ops.dtypes import astype
@@ -94,7 +95,7 @@ def _two_by_factor(start: Any, stop: Any) -> Any:
     return np.geomspace(*ones, 2)
 
 
-@composite(arrays=("start", "stop"), numpy=(np.geomspace,), eval=np.geomspace, infer=_geomspace_spec)
+@composite(arrays=("start", "stop"), numpy=(np.geomspace,), eval=np.geomspace, infer=_geomspace_spec, raises=BAD_VALUES)
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: builtins.bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:

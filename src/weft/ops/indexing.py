@@ -16,6 +16,7 @@ from weft.ops._dim import fits_dim, unknown_size
 from weft.ops._families import composite, op
 from weft.ops._keys import in_order, indexed_shape, lone_mask, may_repeat
 from weft.ops._op import TABLE, alias, no_gradient
+from weft.ops._raises import BAD_VALUES, OUT_OF_RANGE, out_of_range, when, when_given
 from weft.ops._scatter import MANY, add_elements, add_slices, counted_from_front, long_slices
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.manipulation import add_along, dims, reshape
@@ -56,7 +57,7 @@ def _getitem_back(g: Any, y: Any, x: Any, key: Any) -> Any:
     return place_at(g, key, shape_of(x))
 
 
-@op(arrays=("x",), infer=_getitem_shape, vjp=(_getitem_back,), linear=True, memory=None)
+@op(arrays=("x",), infer=_getitem_shape, vjp=(_getitem_back,), linear=True, memory=None, raises=OUT_OF_RANGE)
 def getitem(x: Any, key: Any) -> Any:
     """The part of the array that a key selects, `x[key]`, by NumPy's rules; also an item of a tuple, list or dict."""
     if isinstance(x, (tuple, list, dict)):
@@ -142,7 +143,7 @@ def _update_back(g: Any, y: Any, x: Any, key: Any, value: Any) -> Any:
     return index_update(g, key, 0)
 
 
-@op(arrays=("x", "value"), infer=_update_shape, vjp=(_update_back, _update_value_back))
+@op(arrays=("x", "value"), infer=_update_shape, vjp=(_update_back, _update_value_back), raises=when(out_of_range))
 def index_update(x: Any, key: Any, value: Any) -> Any:
     """The array with the part that a key selects replaced by a value, as after `x[key] = value`."""
     result = np.array(x)
@@ -165,6 +166,7 @@ def assign(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
     infer=_add_shape,
     vjp=(lambda g, y, x, key, value: g, lambda g, y, x, key, value: _written(g, key, value)),
     linear=True,
+    raises=BAD_VALUES,
 )
 def index_add(x: Any, key: Any, value: Any) -> Any:
     """The array with a value added to the part that a key selects; an element named twice receives both."""
@@ -243,7 +245,14 @@ def _take_back(g: Any, y: Any, x: Any, indices: Any, axis: Any) -> Any:
 _INTEGER = no_gradient("indices are integers")
 
 
-@op(arrays=("x", "indices"), infer=_take_shape, vjp=(_take_back, _INTEGER), numpy=(np.take,), linear=True)
+@op(
+    arrays=("x", "indices"),
+    infer=_take_shape,
+    vjp=(_take_back, _INTEGER),
+    numpy=(np.take,),
+    linear=True,
+    raises=BAD_VALUES,
+)
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     """The elements, or slices along an axis, at the given positions; of the flattened array where axis is None."""
     return np.take(x, indices, axis)
@@ -283,6 +292,7 @@ def _take_along_back(g: Any, y: Any, x: Any, indices: Any, axis: Any) -> Any:
     vjp=(_take_along_back, _INTEGER),
     numpy=(np.take_along_axis,),
     linear=True,
+    raises=BAD_VALUES,
 )
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     """The elements that indices of the same number of dimensions name along an axis, as argsort gives them."""
@@ -306,6 +316,7 @@ def _scatter_shape(x: Any, indices: Any, values: Any, axis: Any = -1) -> Spec:
         lambda g, y, x, indices, values, axis: take_along_axis(g, indices, axis),
     ),
     linear=True,
+    raises=BAD_VALUES,
 )
 def scatter_add(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any:
     """The array with values added at the elements that indices name along an axis; one named twice receives both."""
@@ -321,7 +332,7 @@ def scatter_add(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any
     return result
 
 
-@composite(arrays=("x", "indices", "values"))
+@composite(arrays=("x", "indices", "values"), raises=BAD_VALUES)
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any:
     """The array with the elements that indices name along an axis replaced by values."""
     shape = shape_of(x)
@@ -364,6 +375,7 @@ def _search_shape(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> S
     infer=_search_shape,
     vjp=no_gradient("positions are integers"),
     numpy=(np.searchsorted,),
+    raises=when_given(3),
 )
 def searchsorted(x1: Any, x2: Any, side: Literal["left", "right"] = "left", sorter: Any = None) -> Any:
     """Where each element of x2 would go in the sorted x1 to keep it sorted."""

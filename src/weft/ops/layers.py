@@ -13,6 +13,7 @@ from weft.ops import _words
 from weft.ops._dim import agree, unknown_size
 from weft.ops._families import composite, conj, op
 from weft.ops._op import no_gradient
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axes, normalize_axis, shape_of, size_of
 from weft.ops.contraction import einsum
 from weft.ops.creation import full
@@ -121,6 +122,7 @@ def _embedding_vjp(g: Any, y: Any, input: Any, weight: Any, padding_idx: int | N
     arrays=("input", "weight"),
     infer=_embedding_spec,
     vjp=(no_gradient("embedding indices are integers"), _embedding_vjp),
+    raises=BAD_VALUES,
 )
 def embedding(input: Any, weight: Any, padding_idx: int | None = None) -> Any:
     """Rows of the weight named by integer indices; the row padding_idx receives no gradient."""
@@ -142,7 +144,7 @@ def _one_hot_spec(x: Any, num_classes: int = -1) -> Spec:
     return Spec((*shape_of(x), num_classes), np.int64)
 
 
-@op(arrays=("x",), infer=_one_hot_spec, vjp=no_gradient("one_hot takes integers"))
+@op(arrays=("x",), infer=_one_hot_spec, vjp=no_gradient("one_hot takes integers"), raises=BAD_VALUES)
 def one_hot(x: Any, num_classes: int = -1) -> Any:
     """Integers as rows of zeros with a single one; num_classes is one more than the largest when not given."""
     x = np.asarray(x)

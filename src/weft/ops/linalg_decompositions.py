@@ -17,6 +17,7 @@ from weft.errors import NotDifferentiable
 from weft.ops._families import conj, op
 from weft.ops._matrices import adjoint, inexact, matrix_shape, put_in, real_dtype, square_shape
 from weft.ops._op import TABLE
+from weft.ops._raises import SINGULAR, Raises, always
 from weft.ops._spec import Spec, is_complex, shape_of
 from weft.ops.linalg import diagonal, matmul
 from weft.ops.linalg_solvers import solve
@@ -88,6 +89,7 @@ def _over_gaps(x: Any, gaps: Any) -> Any:
     arrays=("x",),
     infer=lambda x, reason: Spec((), x.dtype),
     vjp=lambda g, y, x, reason: 0,
+    raises=Raises((NotDifferentiable,), always),
 )
 def refuse_nonzero(x: Any, /, reason: str) -> Any:
     """Zero; where x is not all zero, an error: some gradient arrived at a result that has no derivative."""
@@ -117,6 +119,7 @@ def _cholesky_rule(g: Any, y: Any, x: Any, upper: bool) -> Any:
     infer=lambda x, upper: Spec(square_shape("cholesky", x), inexact("cholesky", x)),
     vjp=_cholesky_rule,
     numpy=(np.linalg.cholesky,),
+    raises=SINGULAR,
 )
 def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """The triangular L with x = L L^H of positive definite matrices, or U with x = U^H U; reads one triangle of x."""
@@ -142,7 +145,7 @@ def _eigh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
     return _in_triangle(matmul(matmul(v, ops.where(_eye(x), _row(gw), inner)), vh), UPLO == "U")
 
 
-@op(arrays=("x",), infer=_eigh_spec, vjp=_eigh_rule, numpy=(np.linalg.eigh,))
+@op(arrays=("x",), infer=_eigh_spec, vjp=_eigh_rule, numpy=(np.linalg.eigh,), raises=SINGULAR)
 def eigh(x: Any, /, UPLO: Any = "L") -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices; reads one triangle of x."""
     return EighResult(*np.linalg.eigh(x, UPLO))
@@ -158,7 +161,7 @@ def _eigvalsh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
     return _in_triangle(_sandwich(v, g, adjoint(v)), UPLO == "U")
 
 
-@op(arrays=("x",), infer=_eigvalsh_spec, vjp=_eigvalsh_rule, numpy=(np.linalg.eigvalsh,))
+@op(arrays=("x",), infer=_eigvalsh_spec, vjp=_eigvalsh_rule, numpy=(np.linalg.eigvalsh,), raises=SINGULAR)
 def eigvalsh(x: Any, /, UPLO: Any = "L") -> Any:
     """Eigenvalues of Hermitian matrices, ascending."""
     return np.linalg.eigvalsh(x, UPLO)
@@ -183,7 +186,7 @@ def _eig_rule(g: Any, y: Any, x: Any) -> Any:
     return solve(vh, matmul(ops.where(_eye(x), _row(gw), inner), vh))
 
 
-@op(arrays=("x",), infer=_eig_spec, vjp=_eig_rule, numpy=(np.linalg.eig,))
+@op(arrays=("x",), infer=_eig_spec, vjp=_eig_rule, numpy=(np.linalg.eig,), raises=SINGULAR)
 def eig(x: Any, /) -> EigResult:
     """Eigenvalues and eigenvectors, of length one, of square matrices, always complex."""
     w, v = np.linalg.eig(x)
@@ -201,6 +204,7 @@ def _eigvals_rule(g: Any, y: Any, x: Any) -> Any:
     infer=lambda x: Spec(square_shape("eigvals", x)[:-1], _complex(inexact("eigvals", x))),
     vjp=_eigvals_rule,
     numpy=(np.linalg.eigvals,),
+    raises=SINGULAR,
 )
 def eigvals(x: Any, /) -> Any:
     """Eigenvalues of square matrices, always complex."""
@@ -301,7 +305,7 @@ def _svd_thin(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
     return result
 
 
-@op(arrays=("x",), infer=_svd_spec, vjp=_svd_rule, numpy=(np.linalg.svd,))
+@op(arrays=("x",), infer=_svd_spec, vjp=_svd_rule, numpy=(np.linalg.svd,), raises=SINGULAR)
 def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Singular value decomposition x = U diag(S) Vh, singular values descending; S alone without compute_uv."""
     if not compute_uv:
@@ -319,7 +323,7 @@ def _svdvals_rule(g: Any, y: Any, x: Any) -> Any:
     return _sandwich(u, g, vh)
 
 
-@op(arrays=("x",), infer=_svdvals_spec, vjp=_svdvals_rule, numpy=(np.linalg.svdvals,))
+@op(arrays=("x",), infer=_svdvals_spec, vjp=_svdvals_rule, numpy=(np.linalg.svdvals,), raises=SINGULAR)
 def svdvals(x: Any, /) -> Any:
     """Singular values of each matrix, descending."""
     return np.linalg.svd(x, compute_uv=False)

@@ -21,6 +21,7 @@ from weft.ops._matrices import (
     stack_shapes,
 )
 from weft.ops._op import TABLE, no_gradient
+from weft.ops._raises import SINGULAR, Raises
 from weft.ops._spec import Spec, axis_tuple, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of
 from weft.ops.linalg import linalg_trace, matmul, matrix_transpose
 
@@ -96,6 +97,7 @@ def _cofactor_rule(g: Any, y: Any, x: Any, direction: Any = None) -> Any:
     arrays=("x",),
     infer=lambda x: Spec(square_shape("cofactor", x), inexact("cofactor", x)),
     vjp=_cofactor_rule,
+    raises=SINGULAR,
 )
 def cofactor(x: Any, /) -> Any:
     """Matrix of cofactors: the derivative of det with respect to each element."""
@@ -123,6 +125,7 @@ def _third_derivative(x: Any, e: Any, h: Any) -> Any:
         lambda g, y, x, direction: conj(_third_derivative(x, direction, conj(g))),
         _cofactor_rule,
     ),
+    raises=SINGULAR,
 )
 def cofactor_along(x: Any, direction: Any, /) -> Any:
     """Change of `cofactor(x)` along a direction."""
@@ -177,6 +180,7 @@ def _inv_rule(g: Any, y: Any, x: Any) -> Any:
     infer=lambda x: Spec(square_shape("inv", x), inexact("inv", x)),
     vjp=_inv_rule,
     numpy=(np.linalg.inv,),
+    raises=SINGULAR,
 )
 def inv(x: Any, /) -> Any:
     """Inverse of each square matrix."""
@@ -206,7 +210,7 @@ def _solve_x1(g: Any, y: Any, a: Any, b: Any) -> Any:
     return -matmul(solve(adjoint(a), g), adjoint(y))
 
 
-@op(arrays=("x1", "x2"), infer=_solve_spec, vjp=(_solve_x1, _solve_x2), numpy=(np.linalg.solve,))
+@op(arrays=("x1", "x2"), infer=_solve_spec, vjp=(_solve_x1, _solve_x2), numpy=(np.linalg.solve,), raises=SINGULAR)
 def solve(x1: Any, x2: Any, /) -> Any:
     """The x with x1 @ x = x2, for one vector x2 or matrices."""
     return np.linalg.solve(x1, x2)
@@ -224,7 +228,7 @@ def _pinv_rule(g: Any, y: Any, x: Any, rtol: Any) -> Any:
     return left - matmul(x, matmul(y, left)) + right - matmul(matmul(right, y), x) - matmul(matmul(yh, g), yh)
 
 
-@op(arrays=("x",), infer=_pinv_spec, vjp=_pinv_rule, numpy=(np.linalg.pinv,))
+@op(arrays=("x",), infer=_pinv_spec, vjp=_pinv_rule, numpy=(np.linalg.pinv,), raises=SINGULAR)
 def pinv(x: Any, /, rtol: Any = None) -> Any:
     """Moore-Penrose pseudo-inverse of each matrix; singular values below rtol times the largest count as zero."""
     x = np.asarray(x)
@@ -245,6 +249,7 @@ def _rank_spec(x: Any, rtol: Any) -> Spec:
     infer=_rank_spec,
     vjp=no_gradient("matrix_rank: the rank is an integer"),
     numpy=(np.linalg.matrix_rank,),
+    raises=SINGULAR,
 )
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     """Number of singular values of each matrix above rtol times the largest."""
@@ -255,7 +260,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     return np.count_nonzero(s > limit, axis=-1)
 
 
-@composite(numpy=(np.linalg.matrix_power,), memory=None)
+@composite(numpy=(np.linalg.matrix_power,), memory=None, raises=SINGULAR)
 def matrix_power(x: Any, n: int, /) -> Any:
     """Product of n copies of each square matrix; of its inverse where n is negative."""
     shape = square_shape("matrix_power", x)
@@ -305,7 +310,13 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     return found.astype(np.float16) if half else found
 
 
-@composite(numpy=(np.linalg.matrix_norm,))
+_SPECTRAL = (2, -2, "nuc")  # the norms that take singular values
+
+
+@composite(
+    numpy=(np.linalg.matrix_norm,),
+    raises=Raises(SINGULAR.classes, lambda x, keepdims, ord: ord in _SPECTRAL),
+)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """Norm of each matrix: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
     shape = matrix_shape("matrix_norm", x)
@@ -313,7 +324,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         x = ops.astype(x, np.dtype(np.float64))
     if ord == "fro" or ord is None:
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if ord in (2, -2, "nuc"):
+    if ord in _SPECTRAL:
         s = TABLE["svdvals"](x)
         pick = {2: ops.max, -2: ops.min, "nuc": ops.sum}[ord]
         result = pick(s, axis=-1)
@@ -325,12 +336,20 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return ops.reshape(result, (*shape[:-2], 1, 1)) if keepdims else result
 
 
-@composite(numpy=(np.linalg.norm,))
+def _of_vectors(x: Any, axis: Any) -> bool:
+    """Whether a norm is one of vectors, along one axis."""
+    return len(normalize_axes("norm", axis, len(shape_of(x)))) == 1
+
+
+@composite(
+    numpy=(np.linalg.norm,),
+    raises=Raises(SINGULAR.classes, lambda x, ord, axis, keepdims: ord in _SPECTRAL and not _of_vectors(x, axis)),
+)
 def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """NumPy's norm: of all elements, of vectors along one axis, or of matrices along two."""
     ndim = len(shape_of(x))
     axes = normalize_axes("norm", axis, ndim)
-    if ord is None or len(axes) == 1:
+    if ord is None or _of_vectors(x, axis):
         if isinstance(ord, str):
             raise ValueError(f"norm: {ord!r} is a norm of matrices, got one axis, {axis} of shape {shape_of(x)}")
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)

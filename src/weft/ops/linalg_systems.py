@@ -12,6 +12,7 @@ from weft.ops._dim import agree, dim_min, unknown_size
 from weft.ops._families import composite, conj
 from weft.ops._matrices import inexact, matrix_shape, put_in, real_dtype, square_shape
 from weft.ops._op import TABLE
+from weft.ops._raises import SINGULAR
 from weft.ops._spec import Shape, Spec, normalize_axes, shape_of, size_of
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import real
@@ -42,7 +43,7 @@ def _lstsq_spec(a: Any, b: Any, rcond: Any) -> tuple[Spec, Spec, Spec, Spec]:
     return found, Spec((left_over,), narrow), Spec((), rank), Spec((dim_min(m, n),), narrow)
 
 
-@composite(arrays=("a", "b"), numpy=(np.linalg.lstsq,), eval=np.linalg.lstsq, infer=_lstsq_spec)
+@composite(arrays=("a", "b"), numpy=(np.linalg.lstsq,), eval=np.linalg.lstsq, infer=_lstsq_spec, raises=SINGULAR)
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
     """The x for which a @ x comes nearest to b, squared distances left over, the rank of a, and its singular values.
 
@@ -60,7 +61,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
     return found, left_over if m > n else left_over[:0], rank, svdvals(a)
 
 
-@composite(arrays=("arrays",), numpy=(np.linalg.multi_dot,), eval=np.linalg.multi_dot)
+@composite(arrays=("arrays",), numpy=(np.linalg.multi_dot,), eval=np.linalg.multi_dot, raises=SINGULAR)
 def multi_dot(arrays: Any, /) -> Any:
     """The product of a chain of matrices; the first and the last may be vectors."""
     if len(arrays) < 2:
@@ -82,7 +83,7 @@ def _cond_of(x: Any, p: Any) -> Any:
     return norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
 
 
-@composite(arrays=("x",), numpy=(np.linalg.cond,), eval=np.linalg.cond)
+@composite(arrays=("x",), numpy=(np.linalg.cond,), eval=np.linalg.cond, raises=SINGULAR)
 def cond(x: Any, p: Any = None) -> Any:
     """How much a relative change can grow in solving with each matrix: its norm times that of its inverse."""
     matrix_shape("cond", x)
@@ -100,7 +101,7 @@ def _halves(name: str, shape: Shape, ind: int) -> tuple[Shape, Shape]:
     return first, second
 
 
-@composite(arrays=("a",), numpy=(np.linalg.tensorinv,), eval=np.linalg.tensorinv)
+@composite(arrays=("a",), numpy=(np.linalg.tensorinv,), eval=np.linalg.tensorinv, raises=SINGULAR)
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of a tensor as a map from its last dimensions to its first `ind`."""
     if ind <= 0:
@@ -109,7 +110,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return reshape(inv(reshape(a, (size_of(first), size_of(second)))), (*second, *first))
 
 
-@composite(arrays=("a", "b"), numpy=(np.linalg.tensorsolve,), eval=np.linalg.tensorsolve)
+@composite(arrays=("a", "b"), numpy=(np.linalg.tensorsolve,), eval=np.linalg.tensorsolve, raises=SINGULAR)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """The x for which tensordot(a, x) over all dimensions of x is b; `axes` are moved to the end of a first."""
     ndim = len(shape_of(a))

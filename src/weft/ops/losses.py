@@ -11,6 +11,7 @@ from weft._where import warn_user
 from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.ops._families import Reals, composite, op, pointwise
 from weft.ops._op import no_gradient
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, shape_of
 from weft.ops.activation import log_sigmoid
 from weft.ops.dtypes import astype
@@ -95,7 +96,7 @@ def _indices_spec(target: Any, num_classes: int, ignore_index: int) -> Spec:
     return Spec(shape_of(target), dtype_of(target))
 
 
-@op(arrays=("target",), infer=_indices_spec, vjp=no_gradient("class indices are integers"))
+@op(arrays=("target",), infer=_indices_spec, vjp=no_gradient("class indices are integers"), raises=BAD_VALUES)
 def class_indices(target: Any, num_classes: int, ignore_index: int = -100) -> Any:
     """The target with ignored elements replaced by class 0; any other value outside the classes is an error."""
     _indices_spec(target, num_classes, ignore_index)
@@ -158,7 +159,12 @@ def _nll_vjp(g: Any, y: Any, log_p: Any, target: Any, axis: int, *how: Any) -> A
     return nll_input(g, target, shape_of(log_p)[axis], axis, *how)
 
 
-@op(arrays=("log_p", "target"), infer=_nll_spec, vjp=(_nll_vjp, no_gradient("class indices are integers")))
+@op(
+    arrays=("log_p", "target"),
+    infer=_nll_spec,
+    vjp=(_nll_vjp, no_gradient("class indices are integers")),
+    raises=BAD_VALUES,
+)
 def nll(log_p: Any, target: Any, axis: int, ignore_index: int, reduction: str) -> Any:
     """Negative log probability of each target class along the axis, reduced; targets of ignore_index count for 0."""
     _check_reduction("nll", reduction)
@@ -183,6 +189,7 @@ def _nll_input_spec(g: Any, target: Any, classes: int, axis: int, ignore_index: 
         lambda h, x, g, target, classes, axis, *how: nll(h, target, axis, *how),
         no_gradient("class indices are integers"),
     ),
+    raises=BAD_VALUES,
 )
 def nll_input(g: Any, target: Any, classes: int, axis: int, ignore_index: int, reduction: str) -> Any:
     """The gradient of the log probabilities given to `nll`, from that of its result."""
@@ -199,7 +206,7 @@ def _weighted(name: str, loss: Any, scale: Any, reduction: str) -> Any:
     return sum(loss) / sum(scale) if reduction == "mean" else _reduce(name, loss, reduction)
 
 
-@composite(arrays=("input", "target", "weight"))
+@composite(arrays=("input", "target", "weight"), raises=BAD_VALUES)
 def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean") -> Any:
     """Negative log likelihood of class indices, given log probabilities (batch, classes, ...)."""
     axis = _class_axis("nll_loss", input, target, weight)
@@ -209,7 +216,7 @@ def nll_loss(input: Any, target: Any, weight: Any = None, *, ignore_index: int =
     return _weighted("nll_loss", *_picked(input, target, axis, weight, ignore_index, 0.0), reduction)
 
 
-@composite(arrays=("input", "target", "weight"))
+@composite(arrays=("input", "target", "weight"), raises=BAD_VALUES)
 def cross_entropy(
     input: Any,
     target: Any,
@@ -316,10 +323,11 @@ log_loss = pointwise(
     ),
     domain=Reals(0.05, 0.95, complex=False),
     doc="Binary cross entropy of each probability with its target; no logarithm is taken to be below -100.",
+    raises=BAD_VALUES,
 )
 
 
-@composite(arrays=("input", "target", "weight"))
+@composite(arrays=("input", "target", "weight"), raises=BAD_VALUES)
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
     """Cross entropy of probabilities with targets between 0 and 1."""
     _same_shape("binary_cross_entropy", input, target)

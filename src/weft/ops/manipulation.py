@@ -14,6 +14,7 @@ from weft.errors import ShapeError, UnknownRank, UnknownShape
 from weft.ops._dim import Dim, agree, divides, fits_dim, unknown_size
 from weft.ops._families import composite, movement, op
 from weft.ops._op import OWN, SHOWN, TABLE, VIEW, like, no_gradient
+from weft.ops._raises import SECOND_BELOW_ZERO
 from weft.ops._spec import (
     Shape,
     Spec,
@@ -307,6 +308,7 @@ def add_along(shape: Shape, axis: int, index: Any, g: Any) -> Any:
     vjp=(_repeat_back, no_gradient("the number of repeats is an integer")),
     numpy=(np.repeat,),
     linear=True,
+    raises=SECOND_BELOW_ZERO,
 )
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element repeated along an axis, all equally often or each its own number of times."""

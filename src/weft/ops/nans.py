@@ -12,6 +12,7 @@ from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, op, reduced_shape
 from weft.ops._matrices import real_dtype
 from weft.ops._op import no_gradient
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, dtype_of, shape_of
 from weft.ops.cumulative import cumprod, cumsum
 from weft.ops.dtypes import astype
@@ -92,13 +93,13 @@ def _position(name: str) -> Any:
 _counted = no_gradient("the result is a whole number, so it has no derivative")
 
 
-@op(arrays=("a",), infer=_position("nanargmax"), vjp=_counted, numpy=(np.nanargmax,))
+@op(arrays=("a",), infer=_position("nanargmax"), vjp=_counted, numpy=(np.nanargmax,), raises=BAD_VALUES)
 def nanargmax(a: Any, axis: int | None = None, *, keepdims: builtins.bool = False) -> Any:
     """Position of the first largest element that is not NaN along an axis; an error where all are NaN."""
     return np.nanargmax(a, axis, keepdims=keepdims)
 
 
-@op(arrays=("a",), infer=_position("nanargmin"), vjp=_counted, numpy=(np.nanargmin,))
+@op(arrays=("a",), infer=_position("nanargmin"), vjp=_counted, numpy=(np.nanargmin,), raises=BAD_VALUES)
 def nanargmin(a: Any, axis: int | None = None, *, keepdims: builtins.bool = False) -> Any:
     """Position of the first smallest element that is not NaN along an axis; an error where all are NaN."""
     return np.nanargmin(a, axis, keepdims=keepdims)

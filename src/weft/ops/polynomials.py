@@ -12,6 +12,7 @@ from weft.ops._dim import dim_max
 from weft.ops._families import composite, conj, op
 from weft.ops._matrices import inexact
 from weft.ops._op import TABLE
+from weft.ops._raises import SINGULAR
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 from weft.ops.creation import arange, asarray, zeros
 from weft.ops.dtypes import astype, result_type
@@ -152,7 +153,7 @@ def _numpy_polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, *, w: Any = None
     return np.polyfit(x, y, deg, rcond, w=w)
 
 
-@composite(arrays=("x", "y", "w"), numpy=(np.polyfit,), eval=_numpy_polyfit, infer=_polyfit_spec)
+@composite(arrays=("x", "y", "w"), numpy=(np.polyfit,), eval=_numpy_polyfit, infer=_polyfit_spec, raises=SINGULAR)
 def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, *, w: Any = None) -> Any:
     """The polynomial of degree `deg` that comes nearest to the points (x, y), each counted by its weight.
 

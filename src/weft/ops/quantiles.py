@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.errors import DtypeError, NotDifferentiable, ShapeError
 from weft.ops._families import composite, reduced_shape
+from weft.ops._raises import second_outside
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axes, shape_of, size_of
 from weft.ops.creation import asarray
 from weft.ops.dtypes import astype
@@ -173,7 +174,11 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @composite(
-    arrays=("x", "q", "weights"), numpy=(np.quantile,), eval=_by_numpy(np.quantile), infer=_infer(np.quantile, 1)
+    arrays=("x", "q", "weights"),
+    numpy=(np.quantile,),
+    eval=_by_numpy(np.quantile),
+    infer=_infer(np.quantile, 1),
+    raises=second_outside(1.0, weights=5),
 )
 def quantile(
     x: Any, q: Any, axis: Any = None, *, keepdims: builtins.bool = False, method: str = "linear", weights: Any = None
@@ -193,6 +198,7 @@ def quantile(
     numpy=(np.nanquantile,),
     eval=_by_numpy(np.nanquantile),
     infer=_infer(np.nanquantile, 1),
+    raises=second_outside(1.0, weights=5),
 )
 def nanquantile(
     x: Any, q: Any, axis: Any = None, *, keepdims: builtins.bool = False, method: str = "linear", weights: Any = None
@@ -208,6 +214,7 @@ def nanquantile(
     numpy=(np.percentile,),
     eval=_by_numpy(np.percentile),
     infer=_infer(np.percentile, 100),
+    raises=second_outside(100.0, weights=5),
 )
 def percentile(
     x: Any, q: Any, axis: Any = None, *, keepdims: builtins.bool = False, method: str = "linear", weights: Any = None
@@ -223,6 +230,7 @@ def percentile(
     numpy=(np.nanpercentile,),
     eval=_by_numpy(np.nanpercentile),
     infer=_infer(np.nanpercentile, 100),
+    raises=second_outside(100.0, weights=5),
 )
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, *, keepdims: builtins.bool = False, method: str = "linear", weights: Any = None

@@ -29,6 +29,7 @@ from weft.ops._parameters import (
     plain_shape,
     values,
 )
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 
 __all__ = [
@@ -57,7 +58,10 @@ _DOUBLE = np.dtype(np.float64)
 def drawing(
     *, infer: Callable[..., Any], arrays: Sequence[str] = (), vjp: Any = None, composite: bool = False
 ) -> Callable[[Callable[..., Any]], RandomOp]:
-    """Declare an op that draws. A composite has its derivatives from its body, but its shape rule draws nothing."""
+    """Declare an op that draws. A composite has its derivatives from its body, but its shape rule draws nothing.
+
+    The parameters of many a distribution may have values that it is not defined for.
+    """
 
     def declare(function: Callable[..., Any]) -> RandomOp:
         rule = no_gradient(f"{function.__name__} is a composite: differentiate its body") if composite else vjp
@@ -72,6 +76,7 @@ def drawing(
             body=function if composite else None,
             random=True,
             memory=OWN,
+            raises=BAD_VALUES,
         )
 
     return declare

@@ -14,6 +14,7 @@ from weft.errors import ShapeError
 from weft.ops._dim import Dim, dim_max, fits_dim
 from weft.ops._families import composite, conj, op, reduced_shape, reduction
 from weft.ops._op import no_gradient
+from weft.ops._raises import EMPTY
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axes, shape_of, size_of
 from weft.ops.cumulative import cumulative_prod
 from weft.ops.dtypes import astype
@@ -197,25 +198,33 @@ def _position(name: str) -> Any:
     return infer
 
 
-@reduction(numpy=(np.max, np.amax), vjp=lambda g, y, x, *how: _extreme(less(x, spread(y, x, how[0])), g, y, x, *how))
+@reduction(
+    numpy=(np.max, np.amax),
+    vjp=lambda g, y, x, *how: _extreme(less(x, spread(y, x, how[0])), g, y, x, *how),
+    raises=EMPTY,
+)
 def max(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """The largest element along the given axes, NaN if one is NaN."""
     return np.max(x, axis=axis_tuple(axis), keepdims=keepdims)
 
 
-@reduction(numpy=(np.min, np.amin), vjp=lambda g, y, x, *how: _extreme(greater(x, spread(y, x, how[0])), g, y, x, *how))
+@reduction(
+    numpy=(np.min, np.amin),
+    vjp=lambda g, y, x, *how: _extreme(greater(x, spread(y, x, how[0])), g, y, x, *how),
+    raises=EMPTY,
+)
 def min(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """The smallest element along the given axes, NaN if one is NaN."""
     return np.min(x, axis=axis_tuple(axis), keepdims=keepdims)
 
 
-@op(arrays=("x",), infer=_position("argmax"), vjp=_counted, numpy=(np.argmax,))
+@op(arrays=("x",), infer=_position("argmax"), vjp=_counted, numpy=(np.argmax,), raises=EMPTY)
 def argmax(x: Any, axis: int | None = None, *, keepdims: builtins.bool = False) -> Any:
     """Position of the first largest element along an axis, or in the flattened array."""
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
-@op(arrays=("x",), infer=_position("argmin"), vjp=_counted, numpy=(np.argmin,))
+@op(arrays=("x",), infer=_position("argmin"), vjp=_counted, numpy=(np.argmin,), raises=EMPTY)
 def argmin(x: Any, axis: int | None = None, *, keepdims: builtins.bool = False) -> Any:
     """Position of the first smallest element along an axis, or in the flattened array."""
     return np.argmin(x, axis=axis, keepdims=keepdims)

@@ -13,6 +13,7 @@ from weft.ops._dim import unknown_size
 from weft.ops._families import composite, op
 from weft.ops._matrices import put_in
 from weft.ops._op import no_gradient
+from weft.ops._raises import BAD_VALUES, second_outside
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import full
 from weft.ops.dtypes import astype, result_type
@@ -152,7 +153,7 @@ _MODES: dict[str, Callable[..., Any]] = {
 }
 
 
-@composite(arrays=("a", "choices"), numpy=(np.choose,), eval=np.choose)
+@composite(arrays=("a", "choices"), numpy=(np.choose,), eval=np.choose, raises=BAD_VALUES)
 def choose(a: Any, choices: Any, *, mode: str = "raise") -> Any:
     """For each element of a, the value of the choice that it numbers; beyond the last it wraps, clips or raises."""
     if dtype_of(a).kind not in "iub":
@@ -185,6 +186,7 @@ def _along_spec(name: str, x: Any, axis: Any, dtype: Any = None) -> Spec:
     infer=lambda a, kth, axis, kind: _along_spec("argpartition", a, axis, np.dtype(np.intp)),
     vjp=_positions,
     numpy=(np.argpartition,),
+    raises=second_outside(-1.0),
 )
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: Any = "introselect") -> Any:
     """Positions that put the kth smallest element in its place, with none larger before and none smaller after it."""
@@ -204,6 +206,7 @@ def _partition_back(g: Any, y: Any, a: Any, kth: Any, axis: Any, kind: Any) -> A
     infer=lambda a, kth, axis, kind: _along_spec("partition", a, axis),
     vjp=_partition_back,
     numpy=(np.partition,),
+    raises=second_outside(-1.0),
 )
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: Any = "introselect") -> Any:
     """The elements with the kth smallest in its place, none larger before and none smaller after it."""
@@ -339,7 +342,7 @@ def _multi_spec(multi_index: Any, dims: Any, mode: Any, order: str) -> Spec:
     return Spec(shape, np.intp)
 
 
-@op(arrays=("multi_index",), infer=_multi_spec, vjp=_positions, numpy=(np.ravel_multi_index,))
+@op(arrays=("multi_index",), infer=_multi_spec, vjp=_positions, numpy=(np.ravel_multi_index,), raises=BAD_VALUES)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """Positions in the flattened array of a shape, from an array of positions along each axis."""
     return np.ravel_multi_index(multi_index, dims, mode, order)
@@ -350,7 +353,7 @@ def _unravel_spec(indices: Any, shape: Any, order: str) -> tuple[Spec, ...]:
     return (Spec(shape_of(indices), np.intp),) * count
 
 
-@op(arrays=("indices",), infer=_unravel_spec, vjp=_positions, numpy=(np.unravel_index,))
+@op(arrays=("indices",), infer=_unravel_spec, vjp=_positions, numpy=(np.unravel_index,), raises=BAD_VALUES)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """Positions along each axis of a shape, from positions in the flattened array."""
     return np.unravel_index(indices, shape, order)

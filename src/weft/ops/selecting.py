@@ -11,6 +11,7 @@ from typing import Any
 from weft.errors import ShapeError
 from weft.ops._families import composite
 from weft.ops._op import SHOWN, VIEW
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Shape, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import eye
 from weft.ops.dtypes import astype
@@ -61,14 +62,14 @@ def source(name: str, src: Any, index: Any) -> Any:
     return getitem(src, tuple(slice(0, w) for w in wanted))
 
 
-@composite(arrays=("x", "index"))
+@composite(arrays=("x", "index"), raises=BAD_VALUES)
 def gather(x: Any, dim: int, index: Any) -> Any:
     """For each place of `index`, the element found at that index along `dim`."""
     at, key = beginning("gather", x, dim, index)
     return take_along_axis(x if key is None else getitem(x, key), index, at)
 
 
-@composite(arrays=("x", "index", "src"))
+@composite(arrays=("x", "index", "src"), raises=BAD_VALUES)
 def scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     """The array with the elements of `src`, or one number, written where `index` says along `dim`."""
     at, key = beginning("scatter", x, dim, index)
@@ -77,7 +78,7 @@ def scatter(x: Any, dim: int, index: Any, src: Any) -> Any:
     return written if key is None else index_update(x, key, written)
 
 
-@composite(arrays=("x", "index"))
+@composite(arrays=("x", "index"), raises=BAD_VALUES)
 def index_select(x: Any, dim: int, index: Any) -> Any:
     """The slices at some positions along one dimension."""
     if len(shape_of(index)) > 1:
@@ -85,14 +86,14 @@ def index_select(x: Any, dim: int, index: Any) -> Any:
     return take(x, reshape(index, (size_of(shape_of(index)),)), dim)
 
 
-@composite(arrays=("x", "index", "value"))
+@composite(arrays=("x", "index", "value"), raises=BAD_VALUES)
 def index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
     """The array with one number in all slices at some positions along a dimension."""
     at = normalize_axis("index_fill", dim, len(shape_of(x)))
     return index_update(x, (*(slice(None),) * at, index), value)
 
 
-@composite(arrays=("x", "index", "source"))
+@composite(arrays=("x", "index", "source"), raises=BAD_VALUES)
 def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     """The array with the slices of `source` in place of those at some positions along a dimension."""
     at = normalize_axis("index_copy", dim, len(shape_of(x)))

@@ -11,6 +11,7 @@ from weft.errors import ShapeError, UnknownShape
 from weft.ops._dim import unknown_size
 from weft.ops._families import composite, op
 from weft.ops._op import TABLE, no_gradient
+from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, shape_of
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import divide, subtract
@@ -62,6 +63,7 @@ def _bincount_spec(x: Any, weights: Any, minlength: int) -> Spec:
     infer=_bincount_spec,
     vjp=(no_gradient("indices are integers"), lambda g, y, x, weights, minlength: take(g, x, 0)),
     numpy=(np.bincount,),
+    raises=BAD_VALUES,
 )
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each whole number from 0 on occurs, or the sum of the weights at its places."""
@@ -73,7 +75,7 @@ def _histc_spec(x: Any, bins: int, min: float, max: float) -> Spec:
     return Spec((bins,), dtype_of(x))
 
 
-@op(arrays=("x",), infer=_histc_spec, vjp=no_gradient("counts are integers"))
+@op(arrays=("x",), infer=_histc_spec, vjp=no_gradient("counts are integers"), raises=BAD_VALUES)
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements lie in each of `bins` equal parts of [min, max]; of the range of the elements where both are 0.
 

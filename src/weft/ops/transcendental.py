@@ -11,6 +11,7 @@ import numpy as np
 from weft.ops._families import Reals, binary, unary
 from weft.ops._families import conj as conjugate_of
 from weft.ops._op import Op, alias
+from weft.ops._raises import NEGATIVE_POWER
 from weft.ops._spec import is_complex
 from weft.ops.elementwise import divisor, minimum, real
 from weft.ops.logic import equal, greater_equal, isinf, logical_and, where
@@ -98,6 +99,7 @@ pow = binary(
     vjp=(_pow_base, _pow_exponent),
     domain=(_POSITIVE, Reals(-2, 3)),
     doc="x1 raised to the power x2, element by element.",
+    raises=NEGATIVE_POWER,
 )
 sqrt = unary(
     "sqrt", eval=np.sqrt, derivative=lambda y, x: 0.5 / y, domain=_POSITIVE, doc="Square root of each element."
