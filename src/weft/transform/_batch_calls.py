@@ -12,10 +12,12 @@ import numpy as np
 
 from weft.capture._draws import draw, shuffled
 from weft.graph import Node
+from weft.graph._arguments import map_arg
 from weft.graph._control import check, fail
 from weft.graph._effects import is_impure
 from weft.graph._looping import before_end, together, trip_count
 from weft.ops import Op, Spec
+from weft.ops._raises import EMPTY
 from weft.transform._batch import Batch, Rows, TapeRows, Unbatchable, is_plain
 from weft.transform._batch_layouts import from_layout, joined, laid, layout_of, type_in
 from weft.transform._builder import Value
@@ -39,19 +41,8 @@ _SAFE_CALLS: frozenset[Any] = frozenset(
     {operator.getitem, getattr, operator.not_, operator.truth, min, max, len, float, bool, complex, int}
     | {trip_count, before_end, record, together}
 )
-_SAFE_OPS = frozenset(
-    "copy astype stop_gradient clip nan_to_num reshape permute_dims expand_dims squeeze broadcast_to"
-    " broadcast_arrays tile flip roll zeros ones empty full zeros_like ones_like empty_like full_like eye tril"
-    " triu concat stack unstack split cumulative_sum cumulative_prod linear_recurrence sum sum_to prod mean"
-    " logsumexp max min argmax argmin all any count_nonzero getitem index_update index_add place_at matmul"
-    " matrix_transpose diagonal from_diagonal contract softmax log_softmax softmax_input log_softmax_input"
-    " softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope linear arange linspace vector_norm sort"
-    " argsort fft ifft rfft irfft isclose divmod modf frexp pad searchsorted isin partition argpartition"
-    " lexsort topk argsort_by det slogdet standardize standardize_input scale_shift sum_products windows"
-    " overlap_add window_sum max_pool max_pool_indices max_pool_input adaptive_max_indices conv conv_bias"
-    " conv_input conv_weight maximum_accumulate minimum_accumulate fmax_accumulate fmin_accumulate".split()
-)
-
+# Ops whose rules keep what is read or written within the array.
+_KEPT_WITHIN = frozenset({"getitem", "index_update", "index_add"})
 _GUARDED_OPS = frozenset(
     "take take_along_axis scatter_add solve inv pinv matrix_rank cholesky eigh eigvalsh eig eigvals qr svd"
     " svdvals".split()
@@ -73,7 +64,9 @@ def may_raise(node: Node, varies: bool) -> bool:
     if op.name in _GUARDED_OPS:
         return not varies  # where it varies its rule sees to it
     if op.domain is None:
-        return op.name not in _SAFE_OPS
+        if op.raises in (None, EMPTY) or op.name in _KEPT_WITHIN:  # all examples are of one shape
+            return False
+        return op.raises.when(*map_arg(arguments, lambda each: each.meta.get("type")))
     if not varies and _of_numbers(node):
         by_number = isinstance(arguments[-1], (int, float)) and arguments[-1] != 0
         if getattr(math, op.name, None) is node.target or (node.target in _DIVIDE and not by_number):
