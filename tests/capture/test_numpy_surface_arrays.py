@@ -93,6 +93,15 @@ X.nonzero() ;; x.argsort() ;; X.argsort(axis=0) ;; x.argsort(kind="stable") ;; x
 np.sort(x).searchsorted(y) ;; x.conj() ;; c.conj() ;; c.conjugate() ;; j.choose([x, y, x, y, x, y, x, y])
 (j % 2).choose([x, y]) ;; x.argpartition(2) ;; x.__len__() ;; x.__getitem__(0) ;; x.__add__(y) ;; x.__radd__(1)
 x.__abs__() ;; abs(x) ;; x.max().item() ;; x.sum().astype(int) ;; x.mean().round(2)
+isinstance(np.roll(x[0], 1), np.ndarray) ;; isinstance(np.i0(x[0]), np.ndarray)
+isinstance(np.pad(x[0], 0), np.ndarray) ;; isinstance(np.tile(x[0], ()), np.ndarray)
+isinstance(np.flip(np.asarray(x[0])), np.ndarray) ;; isinstance(np.select([x[0] > 0], [x[0]]), np.ndarray)
+isinstance(np.piecewise(x[0], [x[0] > 0], [1, 2]), np.ndarray) ;; isinstance(np.copy(x[0]), np.ndarray)
+isinstance(np.cov(x), np.ndarray) ;; isinstance(np.where(x[0] > 0, x[0], r), np.ndarray)
+isinstance(np.clip(x[0], 0, 1), np.ndarray) ;; isinstance(np.tensordot(x, x, 1), np.ndarray)
+isinstance(np.dot(x, x), np.ndarray) ;; isinstance(np.squeeze(x[:1]), np.ndarray)
+isinstance(np.isin(x[0], x), np.ndarray) ;; isinstance(np.sinc(x[0]), np.ndarray)
+isinstance(np.unique(x[0]), np.ndarray)
 """
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -111,6 +113,31 @@ def _strides(x: np.ndarray) -> list[int]:
     return [stride for stride, size in zip(x.strides, x.shape, strict=True) if size > 1 and x.size]
 
 
+@by_op(EVERY)
+def test_always_array(cases: list[Case]) -> None:
+    """Results without dimensions are arrays or NumPy's scalars, as the op says, also of arrays without dimensions."""
+    each(cases, _check_always_array)
+
+
+def _check_always_array(case: Case) -> None:
+    op = TABLE[case.op]
+    for laid in (np.copy, _first_of):
+        args, kwargs = _laid_out((case.args, case.kwargs), laid)
+        if _error(op, *args, **kwargs) is not None:
+            continue
+        with _quiet():
+            found = op(*args, **kwargs)
+        if op.always_array:
+            assert not [each for each in pytree.leaves_of(found) if isinstance(each, np.generic)]
+        elif laid is np.copy and op.memory == OWN:
+            assert all(array.ndim for array in _arrays(found))
+
+
+def _first_of(x: np.ndarray) -> np.ndarray:
+    """An array without dimensions."""
+    return np.resize(x, 1).reshape(())
+
+
 @by_op(case for case in EVERY if _arrays((case.args, case.kwargs)))
 def test_raises(cases: list[Case]) -> None:
     """Values out of place raise what the op says, where the shape rule takes the call."""
@@ -132,13 +159,19 @@ def _check_raises(case: Case) -> None:
 
 def _error(function: Any, *args: Any, **kwargs: Any) -> Exception | None:
     """What a call raises."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _quiet():
         try:
             function(*args, **kwargs)
         except Exception as error:
             return error
     return None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _out_of_place(x: np.ndarray) -> list[np.ndarray]:

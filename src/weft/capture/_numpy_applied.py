@@ -14,7 +14,7 @@ import numpy as np
 from weft.capture._iterables import Items
 from weft.capture._numpy_calls import special
 from weft.capture._numpy_special import _as_array, count_of
-from weft.capture._values import Array
+from weft.capture._values import Array, Scalar
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -92,7 +92,8 @@ def _along(function: Any, axis: int, array: Any, args: Any) -> Any:
 @special(np.piecewise)
 def _piecewise(recorder: Recorder, x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     if not isinstance(x, Array) or not isinstance(condlist, (list, tuple)) or kw or not any(map(callable, funclist)):
-        return recorder.numpy.with_op(np.piecewise, (x, condlist, funclist, *args), kw)
+        made = recorder.numpy.with_op(np.piecewise, (x, condlist, funclist, *args), kw)
+        return recorder.numpy.function(np.asarray, (made,), {}) if isinstance(made, Scalar) else made
     conditions = list(condlist)
     if len(funclist) == len(conditions) + 1:
         anywhere = conditions[0]

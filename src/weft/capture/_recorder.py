@@ -69,14 +69,6 @@ _MOST_BITS = 1 << 14
 _CONSTANTS = (int, float, complex, str, bytes, type(None), type(...), type, np.generic, np.dtype, range, enum.Enum)
 _KEPT = (*_CONSTANTS, Op, Spec, Generator, Graph, Node)
 _AS_IT_IS = frozenset({bool, int, float, complex, str, type(None), Node})
-# Results of no dimensions that are arrays all the same; what other ops give is a scalar of NumPy's.
-_ARRAYS_OF_NO_DIMENSIONS = frozenset(
-    {
-        *("asarray", "astype", "broadcast_to", "empty", "empty_like", "expand_dims", "full", "full_like", "ones"),
-        *("ones_like", "reshape", "squeeze", "where", "zeros", "zeros_like", "permute_dims", "index_update"),
-        *("tensordot", "cov", "isin"),
-    }
-)
 _COUNTS = frozenset({"bins", "repeats"})  # parameters that are an array, or a number that decides sizes
 _SIZES = frozenset({"shape", "dims"})  # parameters that are sizes
 _NAME_AXES = "name the dimensions to leave out, axis=..."
@@ -368,7 +360,7 @@ class Recorder(Running, Memory, Refusals):
         if op.name in _IN_ANY_ORDER:
             whole = op.name == "unique" and arguments[list(op.__signature__.parameters).index("axis")] is None
             layout = "C" if whole else False
-        return self.wrap(node, type_, array=op.name in _ARRAYS_OF_NO_DIMENSIONS, tensor=tensor, layout=layout)
+        return self.wrap(node, type_, array=op.always_array, tensor=tensor, layout=layout)
 
     def guesses(self) -> int:
         """How often only running tells whether sizes are those that a call takes."""

@@ -201,9 +201,11 @@ def _broadcast_to(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
     return recorder.view(arguments[0], Step(TABLE["broadcast_to"], (_asked(type_, arguments[1]),), None), type_)
 
 
-def _flip(recorder: Recorder, arguments: Any, type_: Spec) -> Array:
+def _flip(recorder: Recorder, arguments: Any, type_: Spec) -> Array | None:
     array, axis = arguments
     count = len(array.spec.shape)
+    if not count:
+        return None  # a number
     axes = range(count) if axis is None else [a % count for a in (axis if isinstance(axis, tuple) else (axis,))]
     key = tuple(slice(None, None, -1) if a in axes else slice(None) for a in range(count))
     return recorder.view(array, step_for_key(key), type_)

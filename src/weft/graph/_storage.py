@@ -27,7 +27,6 @@ from weft.graph._storage_kinds import (
     NOTHING,
     NUMBERS,
     OTHER,
-    SURE_ARRAYS,
     Keys,
     changes_list,
     holds,
@@ -38,7 +37,7 @@ from weft.graph._storage_kinds import (
 )
 from weft.graph._storage_loops import LoopAnalysis
 from weft.graph._storage_views import WriteBacks
-from weft.ops._op import OWN
+from weft.ops._op import OWN, op_of
 from weft.ops.indexing import add_into, assign
 
 _FOREIGN = 0  # memory that is not ours, wherever it lies
@@ -214,7 +213,8 @@ class Storage:
                 item = any(node.target is function for function in GETITEMS) and len(statement.args) == 2
                 shared = self._roots_of(statement.args[0] if item else (statement.args, statement.kwargs))
                 self._set(value, shared | {_FOREIGN} if kind == OTHER else shared)
-        if node.target in SURE_ARRAYS if node.op == "call_function" and _hashable(node.target) else False:
+        op = op_of(node.target) if node.op == "call_function" else None
+        if op is not None and op.always_array:
             self._arrays.add(value)
 
     def _hold(self, statement: Plain) -> None:

@@ -16,7 +16,7 @@ from weft.graph._code_program import GETITEMS, INDEX_ADD, INDEX_UPDATE, Program
 from weft.graph._code_values import Plain
 from weft.graph._effects import CHECKS, HOLDS
 from weft.graph._node import Node
-from weft.ops._op import OWN, TABLE, VIEW, Op, op_of
+from weft.ops._op import OWN, VIEW, Op, op_of
 from weft.ops._spec import Spec
 
 NUMBERS = (int, float, bool, complex)
@@ -236,9 +236,3 @@ def is_check(node: Node) -> bool:
     from weft.graph import _control
 
     return node.target in (_control.check, _control.fail) or getattr(node.target, CHECKS, False)
-
-
-SURE_ARRAYS = frozenset(
-    TABLE[name] for name in ("index_update", "index_add", "place_at", "zeros", "ones", "full", "empty", "eye", "arange")
-)
-"""Ops that give an array, never a scalar of NumPy's."""

@@ -51,9 +51,11 @@ def unary(
     domain: Reals | None = None,
     linear: bool = False,
     memory: str | None = OWN,
+    always_array: bool = False,
 ) -> Op:
     """Declare an op of one array, element by element."""
-    return _pointwise(name, ("x",), eval, (derivative,), (vjp,), doc, numpy, domain, linear=linear, memory=memory)
+    facts: dict[str, Any] = {"linear": linear, "memory": memory, "always_array": always_array}
+    return _pointwise(name, ("x",), eval, (derivative,), (vjp,), doc, numpy, domain, **facts)
 
 
 def binary(
@@ -95,9 +97,11 @@ def pointwise(
     numpy: Sequence[Any] | None = None,
     domain: Reals | tuple[Reals, ...] | None = None,
     raises: Raises | None = None,
+    always_array: bool = False,
 ) -> Op:
     """Declare an op of any number of arrays that broadcast, element by element."""
-    return _pointwise(name, arrays, eval, (None,) * len(arrays), vjp, doc, numpy, domain, raises=raises)
+    facts: dict[str, Any] = {"raises": raises, "always_array": always_array}
+    return _pointwise(name, arrays, eval, (None,) * len(arrays), vjp, doc, numpy, domain, **facts)
 
 
 def reduction(
@@ -148,6 +152,7 @@ def movement(
     numpy: Sequence[Any] = (),
     memory: str | None = VIEW,
     raises: Raises | None = None,
+    always_array: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op that only moves elements of its first argument; `shape(shape, *parameters)` gives the new shape."""
 
@@ -167,6 +172,7 @@ def movement(
             linear=True,
             memory=memory,
             raises=raises,
+            always_array=always_array,
         )
 
     return declare
@@ -182,6 +188,7 @@ def op(
     random: bool | Callable[..., bool] = False,
     memory: str | None = OWN,
     raises: Raises | None = None,
+    always_array: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op outside the families; the function decorated evaluates it on arrays.
 
@@ -202,6 +209,7 @@ def op(
             random=random,
             memory=memory,
             raises=raises,
+            always_array=always_array,
         )
 
     return declare
@@ -217,6 +225,7 @@ def composite(
     scalar: bool = False,
     memory: str | None = OWN,
     raises: Raises | None = None,
+    always_array: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare a function over other ops. Its shape rule and its derivatives are those of its body.
 
@@ -245,6 +254,7 @@ def composite(
             random=random,
             memory=memory,
             raises=raises,
+            always_array=always_array,
         )
         return made
 
@@ -290,6 +300,7 @@ def _pointwise(
     linear: bool = False,
     memory: str | None = OWN,
     raises: Raises | None = None,
+    always_array: bool = False,
 ) -> Op:
     def infer(*values: Any) -> Spec:
         shape = broadcast_shapes(name, *map(shape_of, values))
@@ -315,6 +326,7 @@ def _pointwise(
         domain=domain or Reals(),
         memory=memory,
         raises=raises,
+        always_array=always_array,
     )
 
 

@@ -161,19 +161,19 @@ def matrix_rank_by(A: Any, tol: Any = None, hermitian: builtins.bool = False, *,
 # ── Of another shape ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@composite(arrays=("a",), eval=np.zeros_like)
+@composite(arrays=("a",), eval=np.zeros_like, always_array=True)
 def zeros_shaped(a: Any, dtype: Any = None, *, shape: Any) -> Any:
     """Zeros in the dtype of an array and a shape of their own."""
     return zeros(shape, dtype=dtype_of(a) if dtype is None else dtype)
 
 
-@composite(arrays=("a",), eval=np.ones_like)
+@composite(arrays=("a",), eval=np.ones_like, always_array=True)
 def ones_shaped(a: Any, dtype: Any = None, *, shape: Any) -> Any:
     """Ones in the dtype of an array and a shape of their own."""
     return ones(shape, dtype=dtype_of(a) if dtype is None else dtype)
 
 
-@composite(arrays=("a", "fill_value"), eval=np.full_like)
+@composite(arrays=("a", "fill_value"), eval=np.full_like, always_array=True)
 def full_shaped(a: Any, fill_value: Any, dtype: Any = None, *, shape: Any) -> Any:
     """One repeated value in the dtype of an array and a shape of its own."""
     return full(shape, fill_value, dtype=dtype_of(a) if dtype is None else dtype)

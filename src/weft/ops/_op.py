@@ -72,7 +72,8 @@ class Op:
     says nothing: any of these, or the argument itself.
 
     `raises` says what a call may raise because of the values it is given, though shapes and dtypes fit, and when: see
-    `Raises`. None: nothing.
+    `Raises`. None: nothing. `always_array` says that results without dimensions are arrays too, where most ops give
+    NumPy's scalars.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Op:
         domain: Any = None,
         memory: str | None = None,
         raises: Raises | None = BAD_VALUES,
+        always_array: bool = False,
     ) -> None:
         self.name = self.__name__ = self.__qualname__ = name
         self.__module__ = "weft"
@@ -109,6 +111,7 @@ class Op:
         self.domain = domain
         self.memory = memory
         self.raises = raises
+        self.always_array = always_array
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.

@@ -150,7 +150,7 @@ def _softplus_vjp(g: Any, y: Any, x: Any, beta: float, threshold: float) -> Any:
     return where(z > threshold, g, g * sigmoid(z))
 
 
-@op(arrays=("input",), infer=float_spec("softplus"), vjp=_softplus_vjp)
+@op(arrays=("input",), infer=float_spec("softplus"), vjp=_softplus_vjp, always_array=True)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta of each element; x itself where beta x is above the threshold."""
     return _softplus(input, beta, threshold)
@@ -278,7 +278,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     return input - clip(input, -lambd, lambd)
 
 
-@composite(arrays=("input",))
+@composite(arrays=("input",), always_array=True)
 def threshold(input: Any, threshold: float, value: float) -> Any:
     """The element where it is above the threshold, a constant elsewhere."""
     return where(less_equal(input, threshold), value, input)
@@ -296,7 +296,7 @@ def hardswish(input: Any) -> Any:
     return input * hardsigmoid(input)
 
 
-@composite(arrays=("input", "weight"))
+@composite(arrays=("input", "weight"), always_array=True)
 def prelu(input: Any, weight: Any) -> Any:
     """The element where it is positive, weight times it elsewhere; one weight for all, or one for each channel."""
     shape, channels = shape_of(weight), shape_of(input)[1] if len(shape_of(input)) > 1 else 1

@@ -91,7 +91,7 @@ def _joined(arrays: Any, depth: int, ndim: int) -> Any:
     return concat([_joined(each, depth - 1, ndim) for each in arrays], -depth)
 
 
-@composite(arrays=("arrays",), numpy=(np.block,), eval=np.block)
+@composite(arrays=("arrays",), numpy=(np.block,), eval=np.block, always_array=True)
 def block(arrays: Any, /) -> Any:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, and so on outwards."""
     depth = _depth(arrays)

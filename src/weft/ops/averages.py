@@ -81,7 +81,9 @@ def _weights(fweights: Any, aweights: Any) -> Any:
     return fweights * astype(aweights, np.float64)
 
 
-@composite(arrays=("m", "y", "fweights", "aweights"), numpy=(np.cov,), eval=np.cov, raises=when_given(5, 6))
+@composite(
+    arrays=("m", "y", "fweights", "aweights"), numpy=(np.cov,), eval=np.cov, raises=when_given(5, 6), always_array=True
+)
 def cov(
     m: Any,
     y: Any = None,

@@ -74,21 +74,21 @@ def _like_spec(x: Any, *rest: Any) -> Spec:
     return Spec(shape_of(x), dtype_of(x) if dtype is None else dtype)
 
 
-@op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.zeros,))
+@op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.zeros,), always_array=True)
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of zeros."""
     _told("zeros", shape, dtype, device)
     return np.zeros(shape, np.float64 if dtype is None else dtype)
 
 
-@op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.ones,))
+@op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.ones,), always_array=True)
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of ones."""
     _told("ones", shape, dtype, device)
     return np.ones(shape, np.float64 if dtype is None else dtype)
 
 
-@op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.empty,))
+@op(arrays=(), vjp=(), infer=_shape_spec, numpy=(np.empty,), always_array=True)
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array whose elements are whatever was in memory."""
     _told("empty", shape, dtype, device)
@@ -100,6 +100,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     vjp=lambda g, y, shape, fill_value, dtype, device: g,
     infer=_full_spec,
     numpy=(np.full,),
+    always_array=True,
 )
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one repeated value."""
@@ -107,21 +108,21 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     return np.full(shape, fill_value, dtype)
 
 
-@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.zeros_like,))
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.zeros_like,), always_array=True)
 def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of zeros in the shape and dtype of another."""
     _cpu("zeros_like", device)
     return np.zeros_like(x, dtype)
 
 
-@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.ones_like,))
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.ones_like,), always_array=True)
 def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of ones in the shape and dtype of another."""
     _cpu("ones_like", device)
     return np.ones_like(x, dtype)
 
 
-@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.empty_like,))
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.empty_like,), always_array=True)
 def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array in the shape and dtype of another whose elements are whatever was in memory."""
     _cpu("empty_like", device)
@@ -133,6 +134,7 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     vjp=(independent, lambda g, y, x, fill_value, dtype, device: g),
     infer=_like_spec,
     numpy=(np.full_like,),
+    always_array=True,
 )
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one repeated value in the shape and dtype of another."""
@@ -297,7 +299,7 @@ def triu(x: Any, /, k: int = 0) -> Any:
 # ── From other objects ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@composite(arrays=("obj",), memory=None)
+@composite(arrays=("obj",), memory=None, always_array=True)
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: builtins.bool | None = None) -> Any:
     """An array from a number, nested lists, a buffer or another array; a list may hold weft values."""
     _cpu("asarray", device)

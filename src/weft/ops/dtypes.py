@@ -24,6 +24,7 @@ __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
     numpy=(np.astype,) if hasattr(np, "astype") else (),
     linear=True,
     memory=None,
+    always_array=True,
 )
 def astype(x: Any, /, dtype: Any, *, copy: builtins.bool = True, device: Any = None, order: str = "K") -> Any:
     """The array in another dtype; the same array where it has that dtype already and `copy` is false.

@@ -72,12 +72,7 @@ def divisor(x: Any) -> Any:
     return where(equal(x, 0), 1, x)
 
 
-@op(
-    arrays=("x",),
-    infer=lambda x: Spec(shape_of(x), dtype_of(x)),
-    vjp=independent,
-    memory=VIEW,
-)
+@op(arrays=("x",), infer=lambda x: Spec(shape_of(x), dtype_of(x)), vjp=independent, memory=VIEW, always_array=True)
 def stop_gradient(x: Any) -> Any:
     """The value as a constant: no gradient flows back through it."""
     return np.asarray(x)

@@ -143,7 +143,13 @@ def _update_back(g: Any, y: Any, x: Any, key: Any, value: Any) -> Any:
     return index_update(g, key, 0)
 
 
-@op(arrays=("x", "value"), infer=_update_shape, vjp=(_update_back, _update_value_back), raises=when(out_of_range))
+@op(
+    arrays=("x", "value"),
+    infer=_update_shape,
+    vjp=(_update_back, _update_value_back),
+    raises=when(out_of_range),
+    always_array=True,
+)
 def index_update(x: Any, key: Any, value: Any) -> Any:
     """The array with the part that a key selects replaced by a value, as after `x[key] = value`."""
     result = np.array(x)
@@ -167,6 +173,7 @@ def assign(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
     vjp=(lambda g, y, x, key, value: g, lambda g, y, x, key, value: _written(g, key, value)),
     linear=True,
     raises=BAD_VALUES,
+    always_array=True,
 )
 def index_add(x: Any, key: Any, value: Any) -> Any:
     """The array with a value added to the part that a key selects; an element named twice receives both."""
@@ -205,6 +212,7 @@ def _place_shape(value: Any, key: Any, shape: Any) -> Spec:
     infer=_place_shape,
     vjp=lambda g, y, value, key, shape: _written(g, key, value),
     linear=True,
+    always_array=True,
 )
 def place_at(value: Any, key: Any, shape: Any) -> Any:
     """Zeros of a shape with a value added to the part that a key selects; an element named twice receives both."""
@@ -387,6 +395,7 @@ def searchsorted(x1: Any, x2: Any, side: Literal["left", "right"] = "left", sort
     infer=lambda x1, x2, invert, assume_unique, kind: Spec(shape_of(x1), np.bool_),
     vjp=no_gradient("the result is boolean"),
     numpy=(np.isin,),
+    always_array=True,
 )
 def isin(x1: Any, x2: Any, *, invert: bool = False, assume_unique: bool = False, kind: Any = None) -> Any:
     """Whether each element of x1 is among the elements of x2, or is not where `invert` is true.

@@ -109,7 +109,7 @@ def _contracted(x1: Any, x2: Any, axes: Any) -> tuple[tuple[int, ...], tuple[int
     return i, j
 
 
-@composite(arrays=("x1", "x2"), numpy=(np.tensordot, np.linalg.tensordot))
+@composite(arrays=("x1", "x2"), numpy=(np.tensordot, np.linalg.tensordot), always_array=True)
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
     """Sum of products over the last `axes` dimensions of x1 and the first of x2, or over two lists of axes."""
     left, right = _contracted(x1, x2, axes)

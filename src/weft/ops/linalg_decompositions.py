@@ -90,6 +90,7 @@ def _over_gaps(x: Any, gaps: Any) -> Any:
     infer=lambda x, reason: Spec((), x.dtype),
     vjp=lambda g, y, x, reason: 0,
     raises=Raises((NotDifferentiable,), always),
+    always_array=True,
 )
 def refuse_nonzero(x: Any, /, reason: str) -> Any:
     """Zero; where x is not all zero, an error: some gradient arrived at a result that has no derivative."""

@@ -110,7 +110,9 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return reshape(inv(reshape(a, (size_of(first), size_of(second)))), (*second, *first))
 
 
-@composite(arrays=("a", "b"), numpy=(np.linalg.tensorsolve,), eval=np.linalg.tensorsolve, raises=SINGULAR)
+@composite(
+    arrays=("a", "b"), numpy=(np.linalg.tensorsolve,), eval=np.linalg.tensorsolve, raises=SINGULAR, always_array=True
+)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """The x for which tensordot(a, x) over all dimensions of x is b; `axes` are moved to the end of a first."""
     ndim = len(shape_of(a))

@@ -146,6 +146,7 @@ where: Op = pointwise(
     "where",
     ("condition", "x1", "x2"),
     eval=np.where,
+    always_array=True,
     vjp=(
         lambda g, y, condition, x1, x2: 0,  # a step, where the condition is a float
         lambda g, y, condition, x1, x2: where(condition, g, 0),

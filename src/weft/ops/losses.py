@@ -96,7 +96,13 @@ def _indices_spec(target: Any, num_classes: int, ignore_index: int) -> Spec:
     return Spec(shape_of(target), dtype_of(target))
 
 
-@op(arrays=("target",), infer=_indices_spec, vjp=no_gradient("class indices are integers"), raises=BAD_VALUES)
+@op(
+    arrays=("target",),
+    infer=_indices_spec,
+    vjp=no_gradient("class indices are integers"),
+    raises=BAD_VALUES,
+    always_array=True,
+)
 def class_indices(target: Any, num_classes: int, ignore_index: int = -100) -> Any:
     """The target with ignored elements replaced by class 0; any other value outside the classes is an error."""
     _indices_spec(target, num_classes, ignore_index)
@@ -172,7 +178,7 @@ def nll(log_p: Any, target: Any, axis: int, ignore_index: int, reduction: str) -
     picked = np.take_along_axis(log_p, np.expand_dims(index, axis), axis=axis).reshape(index.shape)
     factor = _counted(target, ignore_index, reduction, log_p.dtype)
     loss = np.where(factor == 0, log_p.dtype.type(0), picked * factor)  # a log probability of -inf may be ignored
-    return loss if reduction == "none" else np.sum(loss)
+    return loss[()] if reduction == "none" else np.sum(loss)
 
 
 def _nll_input_spec(g: Any, target: Any, classes: int, axis: int, ignore_index: int, reduction: str) -> Spec:

@@ -225,7 +225,9 @@ def _broadcasted(old: Shape, shape: Any) -> Shape:
     return new
 
 
-@movement(shape=_broadcasted, numpy=(np.broadcast_to,), vjp=lambda g, y, x, shape: like(g, x), memory=SHOWN)
+@movement(
+    shape=_broadcasted, numpy=(np.broadcast_to,), vjp=lambda g, y, x, shape: like(g, x), memory=SHOWN, always_array=True
+)
 def broadcast_to(x: Any, shape: Any) -> Any:
     """The array repeated along new or size-one dimensions until it has the given shape, without copying."""
     return np.broadcast_to(x, shape)
@@ -243,6 +245,7 @@ def _broadcast_all(arrays: tuple[Any, ...]) -> tuple[Spec, ...]:
     numpy=(np.broadcast_arrays,),
     linear=True,
     memory=SHOWN,
+    always_array=True,
 )
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """All arrays broadcast to their common shape."""
@@ -267,7 +270,7 @@ def _tile_back(g: Any, y: Any, x: Any, repetitions: Any) -> Any:
     return reshape(TABLE["sum"](apart, axis=tuple(range(0, 2 * len(sizes), 2))), shape_of(x))
 
 
-@movement(shape=_tiled, numpy=(np.tile,), vjp=_tile_back, memory=OWN)
+@movement(shape=_tiled, numpy=(np.tile,), vjp=_tile_back, memory=OWN, always_array=True)
 def tile(x: Any, repetitions: Any) -> Any:
     """The array laid side by side, `repetitions` times along each dimension."""
     return np.tile(x, repetitions)
@@ -347,7 +350,7 @@ def _rolled(old: Shape, shift: Any, axis: Any = None) -> Shape:
     return old
 
 
-@movement(shape=_rolled, numpy=(np.roll,), vjp=_roll_back, memory=OWN)
+@movement(shape=_rolled, numpy=(np.roll,), vjp=_roll_back, memory=OWN, always_array=True)
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved along the given axes; what leaves at one end enters at the other."""
     return np.roll(x, shift, axis)

@@ -89,7 +89,7 @@ def _standardize_vjp(g: Any, y: Any, x: Any, start: int, stop: int, eps: float, 
     return standardize_input(g, g_mean, g_variance, y, variance, start, stop, eps, center)
 
 
-@op(arrays=("x",), infer=_standardize_spec, vjp=_standardize_vjp)
+@op(arrays=("x",), infer=_standardize_spec, vjp=_standardize_vjp, always_array=True)
 def standardize(x: Any, start: int, stop: int, eps: float, center: bool = True) -> Any:
     """Elements less their mean, over the root of their variance + eps; the mean; the (biased) variance.
 
@@ -161,6 +161,7 @@ def _back_to_variance(h: Any, x: Any, g: Any, g_mean: Any, g_variance: Any, y: A
         _back_to_y,
         _back_to_variance,
     ),
+    always_array=True,
 )
 def standardize_input(
     g: Any,
@@ -222,6 +223,7 @@ def _products_spec(x1: Any, x2: Any, start: int, stop: int) -> Spec:
         lambda g, y, x1, x2, start, stop: x2 * _laid_out(g, x2, start),
         lambda g, y, x1, x2, start, stop: x1 * _laid_out(g, x1, start),
     ),
+    always_array=True,
 )
 def sum_products(x1: Any, x2: Any, start: int, stop: int) -> Any:
     """Sums of x1 * x2 over all axes but those from start to stop."""

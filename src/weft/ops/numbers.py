@@ -125,6 +125,7 @@ i1: Op = unary(
 i0: Op = unary(
     "i0",
     eval=np.i0,
+    always_array=True,
     derivative=lambda y, x: i1(x),
     numpy=(np.i0,),
     domain=_REAL,
@@ -294,6 +295,7 @@ alias(builtins.divmod, divmod)
     vjp=lambda g, y, a, order: g,
     numpy=(np.copy,),
     linear=True,
+    always_array=True,
 )
 def copy(a: Any, order: str = "K") -> Any:
     """A copy of the array; the order in memory does not show."""

@@ -119,7 +119,7 @@ def _constant_back(g: Any, y: Any, x: Any, pad_width: Any, mode: str, constant_v
     return TABLE["stack"](pairs[::-1])
 
 
-@op(arrays=("x", "constant_values"), infer=_padded, vjp=(_pad_back, _constant_back), numpy=(np.pad,))
+@op(arrays=("x", "constant_values"), infer=_padded, vjp=(_pad_back, _constant_back), numpy=(np.pad,), always_array=True)
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
     """The array with elements added before and after each axis.
 

@@ -124,7 +124,7 @@ def _constants(m: int, k: Any) -> list[Any]:
     return [given[i] for i in range(m)]
 
 
-@composite(arrays=("p", "k"), numpy=(np.polyint,), eval=np.polyint, memory=None)
+@composite(arrays=("p", "k"), numpy=(np.polyint,), eval=np.polyint, memory=None, always_array=True)
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The integral of a polynomial, `m` times over, with the constants `k` (0)."""
     if m < 0:

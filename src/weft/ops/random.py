@@ -56,7 +56,12 @@ _DOUBLE = np.dtype(np.float64)
 
 
 def drawing(
-    *, infer: Callable[..., Any], arrays: Sequence[str] = (), vjp: Any = None, composite: bool = False
+    *,
+    infer: Callable[..., Any],
+    arrays: Sequence[str] = (),
+    vjp: Any = None,
+    composite: bool = False,
+    always_array: bool = False,
 ) -> Callable[[Callable[..., Any]], RandomOp]:
     """Declare an op that draws. A composite has its derivatives from its body, but its shape rule draws nothing.
 
@@ -77,6 +82,7 @@ def drawing(
             random=True,
             memory=OWN,
             raises=BAD_VALUES,
+            always_array=always_array,
         )
 
     return declare
@@ -98,7 +104,7 @@ def _standard_spec(name: str) -> Callable[..., Spec]:
     return lambda shape, dtype, generator: Spec(plain_shape(name, shape), float_dtype(name, dtype))
 
 
-@drawing(infer=_standard_spec("standard_uniform"))
+@drawing(infer=_standard_spec("standard_uniform"), always_array=True)
 def standard_uniform(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Numbers drawn evenly from [0, 1)."""
     shape, dtype = plain_shape("standard_uniform", shape), float_dtype("standard_uniform", dtype)
@@ -107,7 +113,7 @@ def standard_uniform(shape: Any = (), dtype: Any = None, *, generator: Any = Non
     return _words.uniform(words, count, dtype).reshape(shape)
 
 
-@drawing(infer=_standard_spec("standard_normal"))
+@drawing(infer=_standard_spec("standard_normal"), always_array=True)
 def standard_normal(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Normally distributed numbers of mean 0 and standard deviation 1."""
     shape, dtype = plain_shape("standard_normal", shape), float_dtype("standard_normal", dtype)
@@ -116,7 +122,7 @@ def standard_normal(shape: Any = (), dtype: Any = None, *, generator: Any = None
     return _words.normal(words, count, dtype).reshape(shape)
 
 
-@drawing(infer=_standard_spec("standard_exponential"))
+@drawing(infer=_standard_spec("standard_exponential"), always_array=True)
 def standard_exponential(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Exponentially distributed numbers of mean 1."""
     shape, dtype = plain_shape("standard_exponential", shape), float_dtype("standard_exponential", dtype)
@@ -124,7 +130,7 @@ def standard_exponential(shape: Any = (), dtype: Any = None, *, generator: Any =
     return _words.exponential(words).astype(dtype, copy=False).reshape(shape)
 
 
-@drawing(infer=_standard_spec("standard_gumbel"))
+@drawing(infer=_standard_spec("standard_gumbel"), always_array=True)
 def standard_gumbel(shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Numbers of the Gumbel distribution with location 0 and scale 1."""
     shape, dtype = plain_shape("standard_gumbel", shape), float_dtype("standard_gumbel", dtype)
@@ -321,7 +327,7 @@ def _integers_spec(low: Any, high: Any, shape: Any, dtype: Any, generator: Any) 
     return Spec(plain_shape("integers", shape), np.int64 if dtype is None else dtype)
 
 
-@drawing(infer=_integers_spec)
+@drawing(infer=_integers_spec, always_array=True)
 def integers(low: int, high: int | None = None, shape: Any = (), dtype: Any = None, *, generator: Any = None) -> Any:
     """Whole numbers from `low` (0 where only one bound is given) up to, not including, `high`."""
     first, last = (

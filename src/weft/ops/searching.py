@@ -129,7 +129,7 @@ def _weak(value: Any) -> Any:
     return value if type(value) in (int, float, complex) else dtype_of(value)
 
 
-@composite(arrays=("condlist", "choicelist", "default"), numpy=(np.select,), eval=np.select)
+@composite(arrays=("condlist", "choicelist", "default"), numpy=(np.select,), eval=np.select, always_array=True)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """For each element, the value that goes with the first condition that is true, or the default."""
     if len(condlist) != len(choicelist) or not condlist:
@@ -278,7 +278,7 @@ def _unique_spec(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any, equa
     return found if len(found) > 1 else values
 
 
-@op(arrays=("ar",), infer=_unique_spec, vjp=_COUNTED, numpy=(np.unique,))
+@op(arrays=("ar",), infer=_unique_spec, vjp=_COUNTED, numpy=(np.unique,), always_array=True)
 def unique(
     ar: Any,
     return_index: builtins.bool = False,

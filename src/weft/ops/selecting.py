@@ -100,7 +100,7 @@ def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
     return index_update(x, (*(slice(None),) * at, index), source)
 
 
-@composite(arrays=("x", "mask", "value"))
+@composite(arrays=("x", "mask", "value"), always_array=True)
 def masked_fill(x: Any, mask: Any, value: Any) -> Any:
     """`value` where the mask is true, the element where it is not."""
     if broadcast_shapes("masked_fill", shape_of(x), shape_of(mask)) != shape_of(x):

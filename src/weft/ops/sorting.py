@@ -162,7 +162,7 @@ def _unique_inverse_spec(x: Any) -> UniqueInverse:
 _COUNTED = no_gradient("how many distinct values there are changes with the values")
 
 
-@op(arrays=("x",), infer=_unique_all_spec, vjp=_COUNTED, numpy=(np.unique_all,))
+@op(arrays=("x",), infer=_unique_all_spec, vjp=_COUNTED, numpy=(np.unique_all,), always_array=True)
 def unique_all(x: Any) -> UniqueAll:
     """The distinct values, ascending, where each first stands, the way back, and counts; each NaN is distinct."""
     values, indices, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
@@ -175,7 +175,7 @@ def unique_counts(x: Any) -> UniqueCounts:
     return UniqueCounts(*np.unique(x, return_counts=True, equal_nan=False))
 
 
-@op(arrays=("x",), infer=_unique_inverse_spec, vjp=_COUNTED, numpy=(np.unique_inverse,))
+@op(arrays=("x",), infer=_unique_inverse_spec, vjp=_COUNTED, numpy=(np.unique_inverse,), always_array=True)
 def unique_inverse(x: Any) -> UniqueInverse:
     """The distinct values in ascending order and, for each element, which of them it is; each NaN is distinct."""
     values, inverse = np.unique(x, return_inverse=True, equal_nan=False)
