@@ -23,6 +23,7 @@ from weft.capture._callables import check_gives_at_once, no_source
 from weft.capture._convert import convert
 from weft.capture._draws import Drawn
 from weft.capture._lookups import settle_keys
+from weft.capture._once import check_given_back
 from weft.capture._present import check_order, has_missing
 from weft.capture._raising import raises
 from weft.capture._recorder import Recorder
@@ -206,6 +207,7 @@ def finish(recorder: Recorder, result: Any) -> None:
     """End the graph: its result, and what it writes into the caller's arrays."""
     recorder.libraries.settle(result)
     settle_keys(recorder, result)
+    check_given_back(recorder, result)
     if recorder.unordered:
         check_order(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda value: _is_one(recorder, value))

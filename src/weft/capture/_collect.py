@@ -14,6 +14,7 @@ from weft.capture._iterables import Collected, Items, items_of
 from weft.capture._lists import containers_in
 from weft.capture._memory import is_tensor
 from weft.capture._merge import describe, is_mixed, type_of, visible_sizes
+from weft.capture._once import once
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import may_be, tie
@@ -48,6 +49,8 @@ def collect(
                 help="take all of them: [... for ...]",
             )
         items.ended(False)
+        if kind == "generator":
+            return once(recorder, collected, element, condition)
         return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
     if kind == "generator":
         return _lazily(recorder, iterable if items is None else items, element, condition)

@@ -31,6 +31,7 @@ from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
 from weft.capture._object_calls import by_method, delete_in_dict, own_dict, set_in_dict
+from weft.capture._once import check_asked
 from weft.capture._one_of import OneOf
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
@@ -193,6 +194,7 @@ class Hooks(PlainHooks):
 
     def contains(self, item: Any, container: Any) -> Any:
         refuse_advance(self.recorder, container)
+        check_asked(self.recorder, container)
         self.recorder.stand_ins.check_found(item)
         grown = self.recorder.lists.get(container)
         if grown is not None:

@@ -17,6 +17,7 @@ from weft.capture._chosen import chosen, refuse_missing
 from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._missing import is_there, whole
+from weft.capture._once import take
 from weft.capture._one_of import get_of_key, item_of_key, number_keys
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._plain import COMPARISONS
@@ -169,7 +170,7 @@ def _fields(value: Any) -> tuple[Any, ...]:
 
 def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`list(x)`, `tuple(x)`, `set(x)`, `dict(x)`."""
-    args = recorder.lists.of(recorder.lists.whole(args))
+    args = recorder.lists.of(recorder.lists.whole(tuple([take(recorder, value) for value in args])))
     open_ = isinstance(args[0], Collected) and not recorder.can_decide(args[0].length) if args else False
     if args and type(args[0]) is RangeItems and args[0].traced:
         open_ = not recorder.can_decide(args[0].length)

@@ -11,6 +11,7 @@ from weft.capture._exchange import written_slots
 from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, after_first, items_of
 from weft.capture._loop import UNROLLED, Loop
 from weft.capture._merge import project
+from weft.capture._once import leave
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
 from weft.capture._values import Scalar, Traced
@@ -38,6 +39,7 @@ class ForLoop(Loop):
     ) -> None:
         self.began: int | None = len(recorder.places.log)  # before the first item was taken
         super().__init__(recorder, site, values, cells)
+        self.iterable = iterable
         self.items = items = items_of(recorder, iterable)
         self.iterator: Any = None
         self.current: Any = None
@@ -93,6 +95,8 @@ class ForLoop(Loop):
 
     def _step(self, values: tuple[Any, ...], stop: Any) -> None:
         super()._step(values, stop)
+        if isinstance(self.stopped, Traced):
+            leave(self.recorder, self.iterable)
         if self.first_turn:
             self.first_turn, self.first_taken = False, self.first_taken + 1
             assert self.items is not None

@@ -55,6 +55,7 @@ class Memory:
     def store(self: Any, array: Array, value: Node) -> None:
         """Write a whole array: what shares its memory changes too."""
         check_leaf(self, array)
+        self.stores += 1
         region, path = self.region, array.path
         untyped: Any = None  # so that reading them tells their types
         parts = (Array(self, array.buffer, path[:n], untyped) for n in range(1, len(path)))

@@ -29,10 +29,20 @@ PROPERTIES.update(
         "ndim": lambda recorder, a: len(a.shape),
         "itemsize": lambda recorder, a: a.spec.dtype.itemsize,
         "nbytes": lambda recorder, a: count_of(a.shape) * a.spec.dtype.itemsize,
-        "base": lambda recorder, a: None,
+        "base": lambda recorder, a: _base(recorder, a) if isinstance(a, Array) else None,
         "device": lambda recorder, a: "cpu",
     }
 )
+
+
+def _base(recorder: Recorder, a: Array) -> Any:
+    """The array that owns the memory: an argument tells when the graph runs, what the program makes owns its own."""
+    if a.path or a.buffer.joined:
+        recorder.refuse(".base of a view", help="compute with the array itself, or copy it: .copy()")
+    if a.buffer.target is None:
+        return None
+    recorder.hand_out(a)
+    return recorder.opaque(getattr, (a, "base"), {})
 
 
 @method("copy", "__copy__")

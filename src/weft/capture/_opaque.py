@@ -70,6 +70,7 @@ class Opaque(Traced):
     def __setitem__(self, key: Any, value: Any) -> None:
         state = self.recorder.state
         self.recorder.lists.hold(value)
+        self.recorder.stores += 1
         (kept,) = state.handed((value,)) if state.used else (value,)
         self.recorder.create(operator.setitem, (self, key, kept), {}, None)
 
@@ -109,7 +110,11 @@ class Member(Opaque):
 
 
 def _in_place(function: Any) -> Any:
-    return lambda self, other: self.recorder.opaque(function, (self, other), {})
+    def changed(self: Opaque, other: Any) -> Any:
+        self.recorder.stores += 1
+        return self.recorder.opaque(function, (self, other), {})
+
+    return changed
 
 
 for _name in (

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._once import take
 from weft.capture._opaque import is_opaque
 from weft.capture._values import Traced
 
@@ -113,6 +114,7 @@ def with_begun(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tupl
 
 def begun(recorder: Recorder, value: Any) -> Any:
     """What gives the items of `value`, one after the other, where methods of the program's own do; else `value`."""
+    value = take(recorder, value)
     begin = own_method(iter, value)
     if begin is not None:
         value = recorder.run(begin, (value,), {})

@@ -23,6 +23,7 @@ from weft.capture._lists import GrownList
 from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
 from weft.capture._merge import is_open
+from weft.capture._once import once
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
 from weft.capture._own_methods import with_begun
@@ -402,19 +403,27 @@ def _parts(calls: PythonCalls, iterables: Any) -> list[Items] | None:
 @python(zip)
 def _zip(calls: PythonCalls, *iterables: Any, strict: bool = False) -> Any:
     parts = _parts(calls, iterables)
-    return zip(*iterables, strict=strict) if parts is None else ZipItems(calls.recorder, parts, strict)
+    return (
+        zip(*iterables, strict=strict)
+        if parts is None
+        else once(calls.recorder, ZipItems(calls.recorder, parts, strict))
+    )
 
 
 @python(enumerate)
 def _enumerate(calls: PythonCalls, iterable: Any, start: Any = 0) -> Any:
     parts = _parts(calls, [iterable])
-    return enumerate(iterable, start) if parts is None else EnumerateItems(calls.recorder, parts[0], start)
+    return (
+        enumerate(iterable, start)
+        if parts is None
+        else once(calls.recorder, EnumerateItems(calls.recorder, parts[0], start))
+    )
 
 
 @python(reversed)
 def _reversed(calls: PythonCalls, sequence: Any) -> Any:
     parts = _parts(calls, [sequence])
-    return reversed(sequence) if parts is None else ReversedItems(calls.recorder, parts[0])
+    return reversed(sequence) if parts is None else once(calls.recorder, ReversedItems(calls.recorder, parts[0]))
 
 
 def _truth_of_all(function: Any, combine: str) -> Callable[..., Any]:

@@ -23,13 +23,14 @@ from weft.capture._changes import holds_traced
 from weft.capture._chosen import Joined, given_joined
 from weft.capture._generators import Generated
 from weft.capture._given_functions import GivenFunctions
-from weft.capture._iterables import Collected, RangeItems
+from weft.capture._iterables import Collected, Items, RangeItems
 from weft.capture._kinds import REPRESENTATIVES
 from weft.capture._layouts import Alike, layout_of
 from weft.capture._libraries import Libraries
 from weft.capture._lists import GrownList, Lists
 from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
+from weft.capture._once import take
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
 from weft.capture._raising import Caught, is_quiet, may_raise, may_raise_unseen, raised_by
@@ -50,6 +51,7 @@ from weft.errors import DtypeError, IndexingError, ShapeError
 from weft.graph import Graph, GraphModule, Node
 from weft.graph._arguments import container, in_structure
 from weft.graph._control import check
+from weft.graph._effects import _WRITING_METHODS
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, fits_a_hint, hint_of, unknown_sizes
 from weft.ops._op import op_of
@@ -128,6 +130,8 @@ class Recorder(Running, Memory, Refusals):
         self.python_effects = 0  # how often objects of Python's were changed
         self.changed: list[int] = []  # ids of those that were, in order
         self.trying: Caught = ()  # the statements the program is inside of that may catch an exception
+        self.once: dict[int, Any] = {}  # iterators whose items are taken once, by id
+        self.stores = 0  # how many writes into arrays were recorded
         self.raising = 0  # how many calls were recorded that may raise when the graph runs
         self.refused = None  # the first refusal, in case the program catches it
         self.doubts: list[Any] = []  # why the graph may not be right for a call, which the function itself runs then
@@ -179,6 +183,8 @@ class Recorder(Running, Memory, Refusals):
         kind = type(value)
         if kind in _AS_IT_IS:
             return value
+        if isinstance(value, Items):
+            value = take(self, value)
         if isinstance(value, Traced):
             return value.node
         if self.lists.grown and self.lists.get(value) is not None:
@@ -559,6 +565,7 @@ class Recorder(Running, Memory, Refusals):
         node_args = tuple([self.arg(a) for a in (owner, *args)])
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
         self.raising += 1
+        self.stores += isinstance(owner, Opaque) and name in _WRITING_METHODS
         if self.state.sets:
             self.state.flush_all()
         if self.trying:

@@ -36,6 +36,7 @@ from weft.capture._callables import check_callable, check_gives_at_once
 from weft.capture._captured import bound_keywords, original_function
 from weft.capture._loaded_inside import refuse_edited
 from weft.capture._numpy_special import traced_in
+from weft.capture._once import check_given_back
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
 from weft.capture._present import check_order, has_missing
@@ -178,6 +179,7 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
             raise
         raise recorder.refused from error
     check_order(recorder, result)
+    check_given_back(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))
     graph.output(recorder.in_structure(tree, [recorder.arg(leaf) for leaf in leaves]))
 

@@ -1,0 +1,189 @@
+"""Generator expressions, zip, enumerate, map and reversed give their items once, as in Python."""
+
+# ruff: noqa: C416, C417  # as people write it
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from alike import REFUSED, SAME, fates
+
+import weft
+from weft.errors import CaptureError
+
+X = np.array([1.0, 2.0, 3.0])
+CALLS = [(X,), (np.array([4.0, 1.0]),)]
+
+
+def summed_twice(x):
+    items = (v * 2 for v in x)
+    return sum(items), sum(items)
+
+
+def listed_twice(x):
+    items = (v * 2 for v in x if v > 1)
+    return list(items), list(items)
+
+
+def zipped_twice(x):
+    pairs = zip(x, x, strict=True)
+    return [a + b for a, b in pairs], [a for a, _ in pairs]
+
+
+def mapped_twice(x):
+    items = map(lambda v: v + 1, x)
+    return list(items), sum(items)
+
+
+def numbered_twice(x):
+    items = enumerate(x)
+    return [k for k, _ in items], [v for _, v in items]
+
+
+def reversed_twice(x):
+    items = reversed(x)
+    return list(items), list(items)
+
+
+def under_two_names(x):
+    items = (v for v in x)
+    other = items
+    return sum(other), sum(items)
+
+
+def in_a_dict(x):
+    held = {"items": (v for v in x)}
+    return sum(held["items"]), sum(held["items"])
+
+
+def after_a_break(x):
+    items, total = (v for v in x), 0.0
+    for v in items:
+        total += v
+        if total > 2:
+            break
+    return total, [v for v in items]
+
+
+def after_in(x):
+    items = (v for v in x)
+    return 2.0 in items, list(items)
+
+
+def largest_and_more(x):
+    items = (v for v in x)
+    return max(items), len(list(items)), any(items)
+
+
+def in_each_turn(x):
+    pairs, total = zip(x, x, strict=True), 0.0
+    for _ in range(2):
+        for a, b in pairs:
+            total += a * b
+    return total
+
+
+def in_one_branch(x):
+    items = (v * 2 for v in x)
+    if x[0] > 2:
+        return sum(items), 0.0
+    return 0.0, sum(items)
+
+
+def after_a_write(x):
+    x = x.copy()
+    items = (v * 2 for v in x)
+    x[0] = 100.0
+    return sum(items)
+
+
+def after_an_assignment(x):
+    factor = 2.0
+    items = (v * factor for v in x)
+    factor = 5.0
+    return sum(items)
+
+
+def given_back(x):
+    return (v for v in x)
+
+
+def given_back_in_a_list(x):
+    return [(v for v in x), 1]
+
+
+def zip_given_back(x):
+    return {"pairs": zip(x, x, strict=True)}
+
+
+def map_given_back(x):
+    return map(abs, x)
+
+
+def flat_given_back(x):
+    return x.flat
+
+
+PROGRAMS = [
+    *(summed_twice, listed_twice, zipped_twice, mapped_twice, numbered_twice, reversed_twice, under_two_names),
+    *(in_a_dict, after_a_break, after_in, largest_and_more, in_each_turn, in_one_branch, after_a_write),
+    after_an_assignment,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_items_are_there_once(program: Callable[..., Any]) -> None:
+    assert set(fates(program, *CALLS)) <= {SAME, REFUSED}
+    try:
+        traced = weft.trace(program, X)
+    except CaptureError:
+        return
+    assert repr(traced(X)) == repr(program(X))
+
+
+@pytest.mark.parametrize("program", [given_back, given_back_in_a_list, zip_given_back, map_given_back, flat_given_back])
+def test_iterators_are_not_given_back(program: Callable[..., Any]) -> None:
+    for make in (weft.compile, weft.script):
+        if make is weft.script and program is flat_given_back:
+            continue  # NumPy's own, which the graph gives
+        with pytest.raises(CaptureError, match=r"given back|cannot be an argument or a result|in code that is not"):
+            make(program)(X)
+
+
+def in_variables(x):
+    items, pairs, doubled = (v * 2 for v in x), zip(x, x, strict=True), map(lambda v: v * 2, x)
+    total = sum(items)
+    for a, b in pairs:
+        total += a * b
+    return total, list(doubled), [k * v for k, v in enumerate(x)], list(reversed(x))
+
+
+def in_loops(x):
+    total = 0.0
+    for k in range(3):
+        total += sum(v * k for v in x)
+        if total > 1:
+            total -= max(v for v in x)
+        for a, b in zip(x, x, strict=True):
+            total += a * b
+    return total
+
+
+def one_in_another(x):
+    return sum(sum(a * b for b in x) for a in x), [a + b for a, b in zip((v for v in x), x, strict=True)]
+
+
+@pytest.mark.parametrize("program", [in_variables, in_loops, one_in_another])
+def test_items_that_are_taken_once_are_captured(program: Callable[..., Any]) -> None:
+    assert fates(program, *CALLS)[0] == SAME
+
+
+def test_base_is_that_of_the_argument() -> None:
+    compiled = weft.compile(lambda x: x.base is None)
+    assert compiled(np.ones(4)) is True
+    assert compiled(np.ones(8)[::2]) is False
+    with pytest.raises(CaptureError, match=r"\.base of a view"):
+        weft.compile(lambda x: x[1:].base is None)(X)
