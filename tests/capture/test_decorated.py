@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from functools import cached_property, partial, partialmethod, singledispatch, wraps
 from typing import Any
@@ -395,3 +396,34 @@ def test_a_capture_that_finds_another_object_each_time_ends(monkeypatch: pytest.
     monkeypatch.setattr("weft.capture._compile._ROUNDS", 5)
     with pytest.raises(CaptureError, match="each capture finds another known to change"):
         weft.compile(decorated_within)(2.0, 5)
+
+
+class _AsAMethod:
+    """A decorator whose objects are bound as functions are."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return types.MethodType(self, owner)
+
+
+class _Methods:
+    factor = 3.0
+
+    @_AsAMethod
+    def scaled(self, x: Any) -> Any:
+        return x * self.factor
+
+    @functools.lru_cache  # noqa: B019  # the objects live as long as the test
+    def remembered(self, x: Any) -> Any:
+        return x + 1
+
+
+def test_methods_that_are_no_functions() -> None:
+    assert weft.compile(_Methods().scaled)(2.0) == 6.0
+    with pytest.raises(CaptureError, match="remembered is a function with a cache around it"):
+        weft.compile(_Methods().remembered)(2.0)

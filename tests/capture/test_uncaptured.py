@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alike import PLAINLY, REFUSED, SAME, fates
+from converting import define
 
 import weft
 from weft.errors import CaptureError
@@ -86,16 +87,22 @@ KINDS = {
     "under a condition": ["if x[0] > 0:", "    {statement}"],
     "in a loop": ["for v in x:", "    {statement}"],
 }
+GROWN = {"after it has grown": ["if x[1] > 0:", "    l.append(4)", "{statement}"]}
 
 
-def program(statement: str, lines: list[str], first: str = "v = x[0]") -> Any:
-    """A function of `x` with the objects that a statement names, and the statement."""
+def used_by(statement: str) -> list[str]:
+    """The objects that a statement names."""
     words = set(re.findall("[a-z]+", statement))
-    used = [name for name in OBJECTS if name in words]
-    body = [f"{name} = {OBJECTS[name][0]}" for name in used] + [first, "res = None"]
+    return [name for name in OBJECTS if name in words]
+
+
+def program(statement: str, lines: list[str], first: str = "v = x[0]", given: tuple[str, ...] = ()) -> Any:
+    """A function of `x` with the objects that a statement names, and the statement; some objects are arguments."""
+    used = used_by(statement)
+    body = [f"{name} = {OBJECTS[name][0]}" for name in used if name not in given] + [first, "res = None"]
     body += [line.format(statement=statement) if "{" in line else line for line in lines]
     seen = ", ".join(OBJECTS[name][1] for name in used)
-    text = "\n    ".join(["def program(x):", *body, f"return [{seen}], res"])
+    text = "\n    ".join([f"def program({', '.join(['x', *given])}):", *body, f"return [{seen}], res"])
     file = f"<{statement} {lines[0]}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     space = dict(SPACE)
@@ -103,10 +110,10 @@ def program(statement: str, lines: list[str], first: str = "v = x[0]") -> Any:
     return space["program"]
 
 
-def runs(function: Any) -> bool:
+def runs(function: Any, *objects: Any) -> bool:
     """Whether it ends without an exception, which would be another matter."""
     try:
-        function(X), function(-X)
+        function(X, *copy.deepcopy(objects)), function(-X, *copy.deepcopy(objects))
     except Exception:
         return False
     return True
@@ -117,7 +124,7 @@ def count(statements: list[str], kinds: list[str]) -> Counter[str]:
     found: Counter[str] = Counter()
     for statement in statements:
         for kind in kinds:
-            function = program(statement, KINDS[kind])
+            function = program(statement, {**KINDS, **GROWN}[kind])
             if runs(function):
                 try:
                     found.update(fates(function, *CALLS))
@@ -142,6 +149,11 @@ def methods(name: str) -> Iterator[str]:
 @pytest.mark.parametrize("name", ["l", "d", "s", "b", "q", "o", "dd", "c", "ar"])
 def test_methods_of_containers_under_a_condition(name: str) -> None:
     found = count(list(methods(name)), ["under a condition"])
+    assert found[SAME] > found[REFUSED] > 0
+
+
+def test_methods_of_lists_that_have_grown() -> None:
+    found = count(list(methods("l")), [*GROWN])
     assert found[SAME] > found[REFUSED] > 0
 
 
@@ -261,9 +273,23 @@ array.array('d',x) ;; bytearray([int(v)]) ;; textwrap.fill(str(v))
 """
 
 
+OF_GROWN = """
+l*=2 ;; l*=0 ;; l.__imul__(2) ;; l.__init__([v]) ;; l.__init__() ;; l.__repr__() ;; l.__str__() ;; l*1
+list(itertools.pairwise(l))
+list(itertools.combinations(l,2)) ;; dict(itertools.pairwise(l))
+operator.methodcaller('sort',reverse=True)(l)
+"""
+OF_ARGUMENTS = """
+list(zip([l]))[0][0].append(1) ;; list(enumerate([l]))[0][1].append(v) ;; list(reversed([l]))[0].append(v)
+json.dumps(v,default=lambda t: None) ;; exec('l.append(1)')
+heapq.heappop(l) ;; heapq.heappush(l,v) ;; l.__init__([v]) ;; d.__init__(z=v) ;; s.__init__({7}) ;; zip(l,l).__next__()
+enumerate(l).__next__() ;; iter(l).__next__() ;; reversed(l).__next__()
+"""
+
+
 def split(texts: str) -> list[list[str]]:
     """The statements, in groups of lines."""
-    lines = texts.strip().splitlines()
+    lines = [line for line in texts.splitlines() if line]
     return [[each for line in lines[k : k + 8] for each in line.split(" ;; ")] for k in range(0, len(lines), 8)]
 
 
@@ -278,6 +304,24 @@ def test_statements_with_a_traced_value(statements: list[str]) -> None:
     values = [program(text, ["res = {statement}"]) for text in statements if not re.search(r"=[^=]*$", text)]
     for function in filter(runs, values):
         fates(function, *CALLS)
+
+
+@pytest.mark.parametrize("statements", split(STATEMENTS + WITH_TRACED + OF_GROWN))
+def test_statements_of_lists_that_have_grown(statements: list[str]) -> None:
+    count([each for each in statements if "l" in used_by(each)], [*GROWN])
+
+
+@pytest.mark.parametrize("kind", ["at the top", "under a condition"])
+@pytest.mark.parametrize("statements", split(STATEMENTS + WITH_TRACED + OF_ARGUMENTS))
+def test_objects_that_are_arguments(statements: list[str], kind: str) -> None:
+    for statement in statements:
+        if statement in ("dd['q']", "c.subtract('a')"):  # a script takes unknown arguments for arrays; compiled: below
+            continue
+        names = [name for name in used_by(statement) if name not in ("r", "sio", "it", "ns", "b")]
+        objects = [eval(OBJECTS[name][0], dict(SPACE)) for name in names]
+        function = program(statement, KINDS[kind], given=tuple(names))
+        if names and runs(function, *objects):
+            fates(function, *((x, *objects) for (x,) in CALLS))
 
 
 @pytest.mark.parametrize(
@@ -374,3 +418,59 @@ def test_what_inspect_tells_of_a_function() -> None:
 
     assert weft.compile(asked)(summed, 2.0) == asked(summed, 2.0)
     assert weft.compile(lambda x: asked(summed, x))(2.0) == asked(summed, 2.0)
+
+
+@weft.wrap
+def counter_of(start):
+    return Asked(start)
+
+
+@weft.wrap
+def count_of(counter):
+    return counter.count
+
+
+class Asked:
+    """An object that counts what it is asked."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def ask(self, *args):
+        self.count += 1
+        return self.count
+
+    take = sum = copy = subtract = relu = __getitem__ = __add__ = __eq__ = __neg__ = __abs__ = __call__ = ask
+    known = property(ask)
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("{}.take(1)", "{}.sum()", "{}.copy()", "{}.subtract(1)", "{}.relu()", "{}[1]", "{}+1", "{}==1", "-{}"),
+        *("abs({})", "{}(1)", "{}.known", "getattr({}, 'known')", "[{}.take(1)] and 0"),
+    ],
+)
+@pytest.mark.parametrize(
+    "lines", [["{statement}", "{statement}"], ["if v > 1:", "    {statement}"], ["for _ in x:", "    {statement}"]]
+)
+def test_objects_of_unknown_class_are_asked_where_nothing_reads_the_answer(question: str, lines: list[str]) -> None:
+    body = "\n    ".join(line.format(statement=question.format("asked")) for line in lines)
+    text = f"def program(x):\n    v = x[0]\n    asked = counter_of(v)\n    {body}\n    return count_of(asked)\n"
+    function = define(text, counter_of=counter_of, count_of=count_of)
+    compiled = weft.compile(function)
+    for x in (X, -X, X + 2):
+        assert compiled(x) == function(x)
+
+
+@pytest.mark.parametrize("statement", ["c.subtract('a')", "dd['q']", "dd['q'].append(1)", "c['z'] += 1", "l[0]"])
+def test_containers_that_are_arguments_are_asked(statement: str) -> None:
+    names = used_by(statement)
+    objects = [eval(OBJECTS[name][0], dict(SPACE)) for name in names]
+    function = program(statement, ["{statement}", *(f"{name}.clear" for name in names)], given=tuple(names))
+    expected, got = copy.deepcopy(objects), copy.deepcopy(objects)
+    compiled = weft.compile(function)
+    for _ in range(2):
+        assert compiled(X, *got) == function(X, *expected)
+        assert got == expected

@@ -130,3 +130,74 @@ def test_vmap_beside_values_of_unknown_shape(first: int) -> None:
     expected = np.stack([recurrence(first, row) for row in rows])
     assert expected.shape == ((3, 4) if first == 1 else (3, 2, 4))
     np.testing.assert_allclose(weft.vmap(recurrence, in_axes=(None, 0))(first, rows), expected, rtol=1e-12)
+
+
+@weft.wrap
+def begin_with(array: Any, value: Any) -> None:
+    array[0] = value
+
+
+def _written_by_it(value: Any) -> Any:
+    made = np.zeros(2)
+    begin_with(made, value)
+    return made.sum() * value
+
+
+@weft.wrap
+def append(items: Any, value: Any) -> None:
+    items.append(value)
+
+
+def _appended_by_it(value: Any) -> Any:
+    items = [np.zeros(2)]
+    append(items, value)
+    return sum(np.sum(item) for item in items) * value
+
+
+def _written_in_a_list(value: Any) -> Any:
+    made = [np.zeros(2)]
+    begin_with_first(made, value)
+    return made[0].sum() * value
+
+
+@weft.wrap
+def begin_with_first(arrays: Any, value: Any) -> None:
+    arrays[0][0] = value
+
+
+def _writes_its_argument(x: Any) -> Any:
+    begin_with(x, 7.0)
+    return x.sum()
+
+
+@weft.wrap
+def sum_of_cleared(array: Any) -> float:
+    before = float(array.sum())
+    array[:] = 0
+    return before
+
+
+@pytest.mark.parametrize(
+    ("program", "at"),
+    [(_written_by_it, 0.0), (_writes_its_argument, POINTS), (_written_in_a_list, 0.0), (_appended_by_it, 1.0)],
+)
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        lambda f, x: weft.grad(f)(x),
+        lambda f, x: weft.jvp(f, (x,), (x,)),
+        lambda f, x: weft.jvp(weft.grad(f), (x,), (x,)),
+        lambda f, x: weft.grad(weft.compile(f))(x),
+        lambda f, x: weft.vmap(weft.grad(f))(np.stack([x, x])),
+    ],
+)
+def test_arrays_that_it_changes_are_no_constants(program: Any, at: Any, derivative: Any) -> None:
+    with pytest.raises(CaptureError, match=r"\w+ changes an? \w+ that it was given"):
+        derivative(program, at)
+
+
+def test_each_example_has_its_own_array_to_change() -> None:
+    values, rows = np.arange(1.0, 4.0), np.stack([POINTS, POINTS + 1])
+    np.testing.assert_array_equal(weft.vmap(_written_by_it)(values), values**2)
+    np.testing.assert_array_equal(weft.vmap(_writes_its_argument)(rows.copy()), [12.0, 14.0])
+    np.testing.assert_array_equal(weft.vmap(lambda x: x * sum_of_cleared(x))(rows.copy()), np.zeros((2, 3)))

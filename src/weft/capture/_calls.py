@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._iterables import Items
@@ -31,6 +31,7 @@ _SETTING = frozenset({"update", "setdefault"})
 _STATEMENTS = {operator.setitem: "setitem", operator.delitem: "delitem", setattr: "setattr", delattr: "delattr"}
 """Functions that do what a statement does."""
 _UPDATES = {function: sign for sign, function in UPDATES.items()}
+_BY_OPERATOR = {f"__{function.__name__}__": function for function in (operator.setitem, operator.delitem, *_UPDATES)}
 _OF_A_CLASS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -38,7 +39,15 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
     """A call that the program makes."""
     if isinstance(function, _OF_A_CLASS) and args and isinstance(args[0], function.__objclass__):
         function, args = function.__get__(args[0]), args[1:]  # `list.append(items, x)`
+    elif type(function) is types.MethodDescriptorType and args and isinstance(args[0], Opaque):
+        function, args = recorder.hooks.attr(args[0], function.__name__), args[1:]
+    elif type(function) is types.MethodWrapperType and function.__name__ == "__call__":
+        return call(recorder, function.__self__, args, kwargs)
     owner: Any = getattr(function, "__self__", None)
+    if type(function) is operator.methodcaller and len(args) == 1:
+        made: Any = cast(Any, function).__reduce__()  # the class or a partial of it, and arguments
+        given: tuple[Any, ...] = (*getattr(made[0], "args", ()), *made[1])
+        return call(recorder, recorder.hooks.attr(args[0], given[0]), given[1:], getattr(made[0], "keywords", {}))
     answer = question(recorder, function, owner, args)
     if answer is None:
         answer = object_call(recorder, function, owner, args, kwargs)
@@ -81,8 +90,14 @@ def _by_method(recorder: Recorder, function: Any, owner: Any, args: Any, kwargs:
     name, lists = function.__name__, recorder.lists
     for value in args:
         refuse_advance(recorder, value)
+    if name in _BY_OPERATOR:
+        return (call(recorder, _BY_OPERATOR[name], (owner, *args), kwargs),)
     if name not in _CHANGING[type(owner)]:
         known = lists.get(owner)
+        if name == "__init__":
+            recorder.change_object(owner, f".{name}()") if known is None else known.anything()
+        if known is not None and name.startswith("__"):
+            return (recorder.call_method(known.handle, name, args, kwargs),)
         return None if known is None else (getattr(known, name)(*args, **kwargs),)
     grown = lists.grown_by(owner)
     grown = lists.held_by(owner, (args, kwargs)) if grown is None else grown
@@ -124,8 +139,8 @@ def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
         if grown is not None and sign == "+=" and isinstance(by, Opaque):
             grown.anything()
             return recorder.opaque(operator.iadd, (grown.handle, by), {})
-        if grown is not None and sign == "+=":
-            grown.extend(by)
+        if grown is not None and sign in ("+=", "*="):
+            grown.extend(by) if sign == "+=" else grown.repeat(by)
             return value
         recorder.change_object(value, sign)
     elif type(value) in recorder.reads.special.methods:

@@ -54,7 +54,8 @@ def original_function(function: Any) -> tuple[Any, tuple[Any, ...]]:
     if isinstance(function, Module):
         return original_function(function.forward)
     if isinstance(function, types.MethodType):
-        return function.__func__, (function.__self__,)
+        plain, held = original_function(function.__func__)
+        return plain, (*held, function.__self__)
     original = getattr(function, "__weft_original__", None)
     if original is not None:
         return original_function(original)

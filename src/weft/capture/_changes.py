@@ -29,7 +29,7 @@ from weft.autograd import Tensor
 from weft.capture._cells import has_places
 from weft.capture._convert import is_converted
 from weft.capture._generators import Generated
-from weft.capture._iterables import Collected
+from weft.capture._iterables import Collected, Items
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
@@ -110,7 +110,8 @@ class Watch:
             return [] if kind in (Generated, types.GeneratorType) else gc.get_referents(value)
         if kind.__module__.startswith("weft."):
             self.traced = True
-            return []
+            inside = vars(value).values() if isinstance(value, Items) else ()
+            return [part for part in inside if part is not self.recorder]
         if (
             isinstance(value, (tuple, frozenset, functools.partial, types.MappingProxyType, memoryview))
             or kind in _VIEWS
@@ -248,14 +249,22 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         return function(*args, **kwargs)
     if getattr(function, "__name__", None) in _FINDING and args:
         recorder.stand_ins.check_found(args[0])
-    if takes_grown(recorder, args, kwargs) and _recordable(function):
+    grown = takes_grown(recorder, args, kwargs)
+    if grown and _recordable(function):
         return _recorded(recorder, function, args, kwargs)
     if not _only_stores(function):
+        if grown:
+            recorder.refuse(
+                f"{_name(function)}() of a list that grew under a traced condition",
+                help="make it an array first: np.array(items)",
+            )
         args = tuple(callback(recorder, function, value) for value in args)
         kwargs = {name: callback(recorder, function, value) for name, value in kwargs.items()}
     watch = Watch(recorder, function, *args, *kwargs.values())
     for iterator in watch.iterators:
         refuse_advance(recorder, iterator)
+    if watch.traced and str(getattr(function, "__module__", None)).startswith("json"):
+        recorder.refuse(f"{_name(function)}() of traced values, of which it does not know the classes", help=WRAP)
     error: BaseException | None = None
     result: Any = None
     try:
@@ -389,15 +398,44 @@ def _recorded(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: 
 
 def ordering(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call of `heapq` or `bisect` with a traced value, which is made when the graph runs."""
-    own = [value for value in args if recorder.lists.get(value) is None and recorder.lists.may_own([value])]
-    if own:
-        recorder.python_effects += 1
-        recorder.lists.own(*own)
+    changes = not function.__name__.startswith("bisect")
+    for value in args:
+        if recorder.lists.get(value) is not None:
+            continue
+        if recorder.lists.may_own([value]):
+            recorder.python_effects += 1
+            recorder.lists.own(value)
+        elif changes and isinstance(value, list):
+            recorder.change_object(value, f"{function.__name__}()")
+            recorder.refuse(f"{function.__name__}() of a {type(value).__name__} and traced values", help=WRAP)
     found = _recorded(recorder, function, args, kwargs)
-    if not function.__name__.startswith("bisect"):
+    if changes:
         return found
     found.node.meta["type"] = int
     return Scalar(recorder, int, found.node)
+
+
+def names_in(text: Any) -> Iterator[str]:
+    """The names in text, or compiled code, that `eval` or `exec` is given."""
+    try:
+        code = text if isinstance(text, types.CodeType) else compile(text, "<text>", "exec")
+    except (SyntaxError, TypeError, ValueError):  # so does what it is given to
+        return
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from names_in(part)
+
+
+def may_change_unseen(recorder: Recorder, value: Any) -> bool:
+    """Whether code that is not converted could change a value without a trace: one not made here, or of the graph."""
+    if isinstance(value, Traced):
+        return isinstance(value, Opaque)
+    if type(value) in _ATOMS - {np.ndarray} or isinstance(value, (tuple, frozenset, type, np.generic)):
+        return False
+    if isinstance(value, types.BuiltinFunctionType):
+        return not isinstance(value.__self__, types.ModuleType)
+    return recorder.lists.get(value) is not None or recorder._home(value) is None
 
 
 def takes_grown(recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -7,6 +7,7 @@ capture are not changed: the change would happen once, at capture, and not in th
 from __future__ import annotations
 
 import operator
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -21,7 +22,7 @@ from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._calls import call, updated
 from weft.capture._cells import has_places
-from weft.capture._changes import refuse_advance, uncaptured
+from weft.capture._changes import may_change_unseen, names_in, refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
 from weft.capture._identity import same_object
@@ -399,6 +400,8 @@ class Hooks(PlainHooks):
         if name == "__dict__":
             own_attributes(self.recorder, value)
             return own_dict(self.recorder, value)
+        if isinstance(value, Items) and not hasattr(value, name):
+            self.recorder.refuse(f".{name} of a loop over traced values", help="use next(…), or loop with `for`")
         return self.read(self.recorder.attribute(value, name))
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
@@ -448,6 +451,14 @@ class Hooks(PlainHooks):
             self.recorder.refuse(
                 "eval or exec in a branch or loop: what the text does is not captured", help="write it as code"
             )
+        frame = sys._getframe(1)
+        for name in names_in(text):
+            value = frame.f_locals.get(name, frame.f_globals.get(name))
+            if may_change_unseen(self.recorder, value):
+                self.recorder.refuse(
+                    f"eval or exec of text that names {name}: what it does to that is not captured",
+                    help="write it as code",
+                )
         return text
 
     # Items

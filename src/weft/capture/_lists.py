@@ -152,6 +152,10 @@ class GrownList(Items):
             self.forget()
         self._resize("extend", self.recorder.lists.taken(values))
 
+    def repeat(self, count: Any) -> None:
+        self.anything()
+        self.recorder.create(operator.imul, (self.handle, count), {}, None).meta["must_run"] = True
+
     def pop(self, *index: Any) -> Any:
         return self._typed(self._resize("pop", *index))
 

@@ -106,6 +106,8 @@ class Member(Opaque):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.kept:
             return super().__call__(*args, **kwargs)
+        if self._node is not None and not self._node.users:
+            self._node.meta.pop("raises", None)
         return self.recorder.call_method(self.owner, self.attribute, args, kwargs)
 
 

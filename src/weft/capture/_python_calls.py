@@ -483,7 +483,9 @@ def attribute(value: Traced, name: str) -> Any:
         return asked(value, known)
     if name == "dtype":
         asked(value, (known, getattr(value, "dtype", None)))
-    if name == "__array__":
+    if name == "__hash__":
+        return getattr(known, name)
+    if name == "__array__" and _have(known, name):
         from weft.capture._numpy_calls import BoundMethod
 
         numpy = value.recorder.numpy

@@ -45,6 +45,15 @@ def _seen(value: Any) -> Any:
     return type(value)(map(_seen, value)) if type(value) in (list, tuple) else value
 
 
+def asks_unknown(target: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a call asks an object of which only running tells what it is: it may raise, or change the object."""
+    return not is_quiet(target) and any(isinstance(arg, Node) and _is_unknown(arg) for arg in args)
+
+
+def _is_unknown(node: Node) -> bool:
+    return (node._meta or {}).get("type") is None and not any(node.target is kind for kind in (list, dict, set, tuple))
+
+
 Classes = tuple[type[BaseException], ...]
 Caught = tuple[Classes, ...]
 """The classes of exceptions that each of several statements, one inside the other, may catch."""

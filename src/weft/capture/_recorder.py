@@ -33,7 +33,7 @@ from weft.capture._memory import Memory, is_tensor
 from weft.capture._once import take
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
-from weft.capture._raising import Caught, is_quiet, may_raise, may_raise_unseen, raised_by
+from weft.capture._raising import Caught, asks_unknown, is_quiet, may_raise, may_raise_unseen, raised_by
 from weft.capture._reads import OuterReads
 from weft.capture._refusals import Refusals
 from weft.capture._region import Buffer, Region
@@ -160,7 +160,7 @@ class Recorder(Running, Memory, Refusals):
         call = target, node_args, node_kwargs, type_
         if self.trying and may_raise_unseen(*call) and self.may_catch(raised_by(target, type_)):
             self.try_anyway(_called(target))
-        raising = self.keeps_raising and may_raise(*call)
+        raising = self.keeps_raising and (may_raise(*call) or asks_unknown(target, node_args))
         unknown = type_ is None and not is_quiet(target)
         if self.state.sets and (raising or unknown):
             self.state.flush_all()
@@ -572,6 +572,8 @@ class Recorder(Running, Memory, Refusals):
             self.try_anyway(f".{name}()")
         node = self.region.graph.create_node("call_method", name, node_args, node_kwargs)
         node._position = self.position(sys._getframe(1))
+        if self.keeps_raising and asks_unknown(name, node_args):
+            node._meta = {"raises": True}
         return node
 
     def call_method(self, owner: Opaque, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

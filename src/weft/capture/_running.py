@@ -361,7 +361,11 @@ class Running(SizeNodes):
             return self.wrapped(function, args, kwargs)  # of the class, whatever class of the program's it derives from
         if takes_grown(self, args, kwargs):
             return uncaptured(self, function, args, kwargs)
-        if function.__module__ in ("_heapq", "_bisect") and self.branches and not callable(kwargs.get("key")):
+        if (
+            getattr(function, "__module__", None) in ("_heapq", "_bisect")
+            and self.branches
+            and not callable(kwargs.get("key"))
+        ):
             return ordering(self, function, args, kwargs)
         name = f"{getattr(function, '__module__', None) or 'builtins'}.{function.__qualname__}"
         return self.refuse(

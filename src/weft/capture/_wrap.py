@@ -15,6 +15,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from weft import _where, pytree
 from weft.capture._proxy import Proxy
 from weft.errors import CaptureError
@@ -274,6 +276,39 @@ def still_as_given(now: Any, before: Any, name: str, result: Any = None) -> None
 
 
 setattr(still_as_given, CHECKS, True)
+
+
+def reading_arrays(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function on arrays that it may not change: a derivative would not follow that.
+
+    >>> import numpy as np
+    >>> reading_arrays(np.ndarray.fill, np.ones(2), 3)
+    Traceback (most recent call last):
+        ...
+    weft.errors.CaptureError: fill changes an array that it was given: no derivative follows that
+      help: return the new array, or change a copy
+    """
+    name = getattr(function, "__name__", "a function")
+    args, kwargs = pytree.map(_fixed, (args, kwargs))
+    given = [*args, *kwargs.values()]
+    before = pytree.map(lambda leaf: leaf, given)
+    try:
+        result = function(*args, **kwargs)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        message = f"{name} changes an array that it was given: no derivative follows that"
+        raise CaptureError(message, help="return the new array, or change a copy") from error
+    for now, was in zip(given, before, strict=True):
+        still_as_given(now, was, name)
+    return result
+
+
+def _fixed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def _changeable_in(value: Any) -> list[Any]:

@@ -59,7 +59,7 @@ _CHANGEABLE = {list: tuple, set: frozenset, dict: MappingProxyType, bytearray: b
 _WRITING_METHODS = frozenset(
     {
         *("__setitem__", "__delitem__", "__setattr__", "__delattr__", "fill", "put", "sort", "partition", "resize"),
-        *("itemset", "setfield", "setflags", "tofile", "dump", "byteswap", "log"),
+        *("itemset", "setfield", "setflags", "tofile", "dump", "byteswap", "log", "__init__", "__setstate__"),
         *(n for kind, fixed in _CHANGEABLE.items() for n in vars(kind).keys() - vars(fixed).keys() if n[0] != "_"),
         *(f"__{function.__name__}__" for function in _WRITES_OPERATORS),
     }

@@ -383,11 +383,13 @@ def check_call(target: Any, args: Any, kwargs: Any, allowed: Iterable[str] | Non
         refuse("type is called with more than the value whose type is wanted: that would make a class")
     elif target is setattr and allowed is not None:
         name = args[1] if len(args) == 3 and not kwargs and isinstance(args[1], str) else None
-        if name not in _SET and (name is None or name.startswith("_") or name not in allowed):
-            refuse(f"setattr writes {_brief(name)}, which is no harmless attribute of arrays: it was not allowed")
+        if name is None or (name.startswith("_") and name not in _SET):
+            refuse(f"setattr writes {_brief(name)}, which is private or not known beforehand")
+        if name not in _SET and name not in allowed:
+            refuse(f"setattr writes {name!r}, which is not known to be a harmless attribute of arrays")
     elif target is str.format and allowed is not None:
         if not _is_template(args[0] if args else None) and "format" not in allowed:
-            refuse("str.format is given a text that may read attributes of what it shows: it was not allowed")
+            refuse("'format' of a text that may read attributes of what it shows is not known to be a harmless method")
     elif getattr(target, "__module__", None) in ("weft._step", "weft._objects"):
         _check_step(target, args, refuse)
     elif target is fail and not (args and isinstance(args[0], type) and issubclass(args[0], Exception)):

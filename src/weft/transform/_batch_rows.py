@@ -19,6 +19,7 @@ from weft.transform._batch import NUMBERS, Batch, Rows, Unbatchable, is_plain, k
 from weft.transform._batch_bodies import body_of, close_all
 from weft.transform._batch_calls import changes_object
 from weft.transform._builder import Builder, Value
+from weft.transform._calls import runs_as_it_is
 
 _UPDATE = TABLE["index_update"]
 
@@ -106,7 +107,7 @@ def _typed(inner: Builder, value: Any, node: Node, leaves: list[Value], whole: b
     if not isinstance(value, Value):
         return value
     type_: Any = value.type
-    if type_ is None and not whole and not node.users:
+    if type_ is None and not whole and not node.users and not runs_as_it_is(node):
         return None  # it was called for what it does
     if not isinstance(type_, Spec) and type_ not in NUMBERS and not (type_ is None and whole):
         raise Unbatchable(f"it is {'of no known type' if type_ is None else getattr(type_, '__name__', type_)}", node)

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft._where import package_name
 from weft.capture._numpy_writes import after, apply_at
-from weft.capture._wrap import still_as_given
+from weft.capture._wrap import reading_arrays, still_as_given
 from weft.errors import NotDifferentiable
 from weft.graph import Node
 from weft.graph._arguments import map_arg
@@ -143,7 +143,11 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     """Say so where a value that varies is read, and its type is not known: as a constant, it would give zeros."""
     type_ = node.meta.get("type")
     unknown = any(map(_is_open, type_)) if isinstance(type_, (tuple, list)) else _is_open(type_)
-    if not unknown or not (is_result or any(user.target is not still_as_given for user in node.users)):
+    if not unknown:
+        return
+    if not (is_result or any(user.target is not still_as_given for user in node.users)):
+        if runs_as_it_is(node) and node.target is not reading_arrays:
+            node.args, node.target = (node.target, *node.args), reading_arrays
         return
     if node.target is getattr or _is_given(node):  # x.shape, which does not vary; what is read by that function alone
         return
@@ -159,6 +163,11 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     raise NotDifferentiable(
         f"{name} has no derivative: what it gives is known only when it runs", where=where_of(node), help=help
     )
+
+
+def runs_as_it_is(node: Node) -> bool:
+    """Whether a node calls a function of which nothing is known: it may change the arrays that it is given."""
+    return node.op == "call_function" and bool(node.meta.get("handed"))
 
 
 def refuse_hidden(node: Node) -> None:
