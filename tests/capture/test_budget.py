@@ -16,6 +16,7 @@ from programs._compare import assert_same, call
 from weft.capture import _budget, _compile
 from weft.capture._budget import Trial
 from weft.errors import CaptureError
+from weft.ops._dim import REASONED, Dim, Sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -219,6 +220,50 @@ def test_graph_after_graph_ends() -> None:
     limited = weft.compile(lambda x, name: x + len(name), budget=1 / 16)
     assert len(told(lambda: [limited(1.0, "a" * k) for k in range(7)])) == 1
     assert limited.cache_info().misses == 4
+
+
+def pushed(room: Any, used: Any, seen: Any, at: int, sink: int, flow: int) -> int:
+    """How much more goes through a network from one place to another, by the first way that has room."""
+    if at == sink:
+        return flow
+    seen[at] = True
+    for to in range(len(room)):
+        if not seen[to] and used[at][to] < room[at][to]:
+            got = pushed(room, used, seen, to, sink, min(flow, room[at][to] - used[at][to]))
+            if got:
+                used[at][to] += got
+                used[to][at] -= got
+                return got
+    return 0
+
+
+def through(room: Any, source: int, sink: int) -> int:
+    used = [[0] * len(room) for _ in room]
+    total = 0
+    while True:
+        got = pushed(room, used, [False for _ in room], source, sink, 1 << 40)
+        if not got:
+            return total
+        total += got
+
+
+def test_the_least_of_many_numbers_is_not_reasoned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them would be compared with each other, more of them from call to call within a call."""
+    compared = []
+    extreme = Sizes.extreme
+
+    def counted(sizes: Any, function: Any, *values: Any) -> Any:
+        compared.append(sum(value.weight for value in values if isinstance(value, Dim)))
+        return extreme(sizes, function, *values)
+
+    monkeypatch.setattr(Sizes, "extreme", counted)
+    room = [[0, 10, 10, 0], [0, 0, 2, 8], [0, 0, 0, 9], [0, 0, 0, 0]]
+    compiled = weft.compile(through, budget=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert compiled(room, 0, 3) == 17
+    assert len(compared) > 10
+    assert max(compared) <= REASONED
 
 
 class Counter:

@@ -31,7 +31,7 @@ from weft.capture._own_operators import is_own_class
 from weft.capture._plain import SIGNS
 from weft.capture._values import Array, Scalar, Traced, is_traced, shows_traced
 from weft.ops import Spec
-from weft.ops._dim import dim_max, dim_min, hint_of
+from weft.ops._dim import REASONED, Dim, dim_max, dim_min, hint_of
 from weft.pytree import LEAF
 
 if TYPE_CHECKING:
@@ -304,7 +304,12 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
         if any(kind not in REPRESENTATIVES and not isinstance(kind, np.dtype) for kind in kinds):
             return _extreme_of_others(recorder, function, values, kinds)
         if all(kind is int for kind in kinds):
-            return recorder.integer(combine(*(recorder.dim(value) for value in values)))
+            dims = [recorder.dim(value) for value in values]
+            if sum(dim.weight for dim in dims if isinstance(dim, Dim)) > REASONED // 2:
+                return Scalar(
+                    recorder, int, recorder.create(function, values, {}, int), hint=recorder._hint(function, values)
+                )
+            return recorder.integer(combine(*dims))
         if any(isinstance(value, Array) and value.spec.shape not in ((), (1,)) for value in values):
             raise ValueError(_AMBIGUOUS)
         if any(isinstance(value, Array) for value in values):
