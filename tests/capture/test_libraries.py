@@ -25,6 +25,7 @@ import scipy.sparse.linalg
 import scipy.spatial
 import scipy.special
 import scipy.stats
+from seen_state import seen
 
 import weft
 from programs._compare import assert_same, call
@@ -165,6 +166,58 @@ class Kept:
 
     def at(self, x):
         return self.function(x)
+
+class Log(list):
+    def __init__(self, values):
+        array.array("d").append(values[0])
+        super().__init__(values)
+        self.values = values
+
+class Column:
+    def __init__(self, values):
+        self.values = values
+
+    def total(self):
+        found = 0.0
+        for value in self.values:
+            if value > 0:
+                found = found + value
+        return found
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __mul__(self, by):
+        return Column([value * by for value in self.values])
+
+
+class Table:
+    def __init__(self, **columns):
+        self.columns = columns
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in self.columns:
+            raise AttributeError(name)
+        return Column(self.columns[name])
+
+    @property
+    def first(self):
+        return Column(next(iter(self.columns.values())))
+
+    def __getitem__(self, name):
+        return Column(self.columns[name])
+
+    def __setitem__(self, name, values):
+        self.columns[name] = list(values)
+
+    def __len__(self):
+        return len(self.columns)
+
+    def __iter__(self):
+        return iter(self.columns)
+
+    def __contains__(self, name):
+        return name in self.columns
 '''
 
 
@@ -623,3 +676,56 @@ def test_what_a_library_may_have_given_an_object_is_not_taken_for_known(lib: Any
         with pytest.raises(CaptureError, match="of a Kept is read, which mark may change: that cannot be captured"):
             weft.compile(program)(T)
     alike(another, T)
+
+
+def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
+    class Holder:
+        def __init__(self):
+            self.table, self.other, self.cache = lib.Table(a=[1.0, 2.0]), lib.Table(b=[3.0]), {}
+
+    def items(held, x):
+        return np.array(held.table["a"].values) * x[:2], held.table.a.total(), held.table.first.values
+
+    def size_and_members(held, x):
+        return len(held.table) * x, "b" in held.table, list(held.table), [name * 2 for name in held.table]
+
+    def loops(held, x):
+        total = 0.0
+        for value in held.table["a"]:
+            total += value
+        return total * x, sum(held.table["a"]), (held.table["a"] * 2).values
+
+    def changed(held, x):
+        held.table["c"] = x
+        return held.table["c"].total()
+
+    def one_or_the_other(held, x):
+        found = held.cache.get("found")
+        if found is None:
+            found = held.table if x.sum() > 100 else held.other
+            held.cache["found"] = found
+        return found, len(found) * x
+
+    for program in (items, size_and_members, loops, changed, one_or_the_other):
+        compiled = weft.compile(program)
+        held, same = Holder(), Holder()
+        for step in range(3):
+            x = T * (step + 1)
+            assert seen(compiled(held, x)) == seen(program(same, x))
+            for one in (held, same):
+                one.table.columns["a"][0] = 10.0 + step
+                one.table.columns["b"] = [1.0]
+        assert not compiled._ran_plainly
+
+
+def test_classes_of_libraries_may_keep_the_lists_they_are_given(lib: Any) -> None:
+    def kept(x):
+        values = [x[0], x[1]]
+        made = lib.Log(values)
+        return made, values
+
+    compiled = weft.compile(kept)
+    for x in (T, T + 1):
+        got, expected = compiled(x), kept(x)
+        assert seen(got) == seen(expected)
+    assert not compiled._ran_plainly

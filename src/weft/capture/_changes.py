@@ -242,6 +242,7 @@ def restore(value: Any, held: Any) -> None:
 def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`function(*args, **kwargs)` of code that is not captured."""
     own = None if kwargs else run_own(recorder, function, args)
+    own = recorder.libraries.asked(function, args, kwargs) if own is None else own
     if own is not None:
         return own[0]
     args = with_begun(recorder, function, args)

@@ -205,6 +205,7 @@ class Hooks(PlainHooks):
         if found is not None:
             return found[0]
         own = run_own(self.recorder, operator.contains, (container, item))
+        own = self.recorder.libraries.asked(operator.contains, (container, item), {}) if own is None else own
         if own is not None:
             return self.not_(self.not_(own[0]))
         return self.recorder.python.contains(item, container)

@@ -30,8 +30,8 @@ from weft import _where, pytree
 from weft.capture._budget import OverBudget
 from weft.capture._callbacks import Callbacks
 from weft.capture._numpy_special import traced_in
-from weft.capture._opaque import is_opaque
-from weft.capture._state_places import is_own
+from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._state_places import is_object, is_own
 from weft.capture._values import Traced
 from weft.capture._whole import StaysWhole, Whole
 from weft.errors import TraceError
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _MOST = 1_000
 """Operations that a call of a library may record before it stays whole."""
 _OURS = frozenset({"weft", "numpy"})
+_OF_ITSELF = frozenset({isinstance, issubclass, type, callable, id, getattr, hasattr, setattr, delattr, vars, dir})
 _PYTHONS = (types.FunctionType, types.MethodType)
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _ON_HEAP = 1 << 9  # a flag of classes: Py_TPFLAGS_HEAPTYPE
@@ -94,17 +95,19 @@ class Libraries:
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         """The result of a call, in a tuple; None of one that is no call of a library, or one inside of another."""
-        if self.inside is not None or type(function) is types.MethodType:
+        of_object = type(function) is types.MethodType and self.is_open(function.__self__)
+        if self.inside is not None or (type(function) is types.MethodType and not of_object):
             return None
         if not self.is_other(function) and not (isinstance(function, type) and function in self.whole):
             return None
         function, args = _of_class(function, args)
+        code = function.__func__ if of_object else function
         recorder = self.recorder
         if isinstance(function, type) and issubclass(function, BaseException):
             return None
-        if function in self.whole or recorder.untyped or is_opaque(args) or is_opaque(kwargs):
-            return (self.record(function, args, kwargs),)
-        self.inside, allowed = function, recorder.allowance.left
+        if code in self.whole or recorder.untyped or is_opaque(args) or is_opaque(kwargs):
+            return (self.of_object(function, args, kwargs) if of_object else self.record(function, args, kwargs),)
+        self.inside, allowed = code, recorder.allowance.left
         recorder.allowance.left = min(allowed, _MOST)
         before = recorder.allowance.left
         try:
@@ -114,13 +117,37 @@ class Libraries:
                 raise  # the program itself is too large
             if recorder.catches(type(error)) and isinstance(error, Exception) and not isinstance(error, TraceError):
                 raise  # the program may catch it
-            raise StaysWhole(self.results.get(id(function), (None, function))[1]) from None
+            raise StaysWhole(self.results.get(id(code), (None, code))[1]) from None
         finally:
             self.inside = None
             recorder.allowance.left += allowed - before
         if not isinstance(result, Traced):
-            self.results[id(result)] = (result, function)
+            self.results[id(result)] = (result, code)
         return (result,)
+
+    def is_open(self, value: Any) -> bool:
+        """Whether a value is an object of a library that the graph has as the caller has it."""
+        return self.recorder.state.is_outside(value) and self.is_other(type(value))
+
+    def of_object(self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of a method of such an object, as a node of the graph."""
+        owner, name, callbacks = method.__self__, method.__name__, self.callbacks
+        self.recorder.touched.meet_computed(owner, name)
+        return self.recorder.call_method(self.opened(owner), name, callbacks.of(args), callbacks.of(kwargs))
+
+    def opened(self, value: Any) -> Any:
+        """Such an object as a value of which nothing is known; any other as it is."""
+        if self.inside is not None or not self.is_open(value):
+            return value
+        return Opaque(self.recorder, self.recorder.state.node(value))
+
+    def asked(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
+        """What Python gives for such an object, in a tuple: `frame[key]`, `len(frame)`; None of any other call."""
+        if self.inside is not None or kwargs or not args or not self.is_open(args[0]):
+            return None
+        if isinstance(function, types.FunctionType) or function in _OF_ITSELF:
+            return None
+        return (self.record(function, args, kwargs),)
 
     def compiled(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any] | None:
         """The result of a call of compiled code that is given traced values, in a tuple; None of any other.
@@ -138,6 +165,13 @@ class Libraries:
         """Whether an attribute of a class of the program's is a descriptor of compiled code, which may run anything."""
         kind = type(found)
         return kind not in _BUILTINS and not callable(found) and _is_compiled(kind) and not self.is_other(holder)
+
+    def makes_anew(self, owner: Any, name: str) -> bool:
+        """Whether each read of an attribute of such an object gives another object of a library: `frame.column`."""
+        if self.inside is not None or not self.is_open(owner):
+            return False
+        value = getattr(owner, name, None)
+        return is_object(value) and self.is_other(type(value)) and getattr(owner, name) is not value
 
     def computed(self, owner: Any, name: str) -> Any:
         """What such a descriptor gives when the graph runs."""
@@ -185,11 +219,15 @@ class Libraries:
         if is_own(cls) and cls not in self.whole and not self.recorder.untyped:
             raise StaysWhole(cls)
 
-    def constant(self, value: Any) -> Any:
-        """The node of a module or of the limits of a dtype; an object that only its library can make is left to it."""
+    def check_made(self, value: Any) -> None:
+        """An object that a function of a library has made is made by a call of that when the graph runs."""
         found = self.results.get(id(value))
         if found is not None:
             raise StaysWhole(found[1])
+
+    def constant(self, value: Any) -> Any:
+        """The node of a module or of the limits of a dtype; an object that only its library can make is left to it."""
+        self.check_made(value)
         if isinstance(value, (np.finfo, np.iinfo)):
             return self.recorder.create(type(value), (value.dtype,), {}, None)
         if isinstance(value, types.UnionType):

@@ -170,7 +170,8 @@ def _fields(value: Any) -> tuple[Any, ...]:
 
 def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`list(x)`, `tuple(x)`, `set(x)`, `dict(x)`."""
-    args = recorder.lists.of(recorder.lists.whole(tuple([take(recorder, value) for value in args])))
+    taken = [recorder.libraries.opened(take(recorder, value)) for value in args]
+    args = recorder.lists.of(recorder.lists.whole(tuple(taken)))
     open_ = isinstance(args[0], Collected) and not recorder.can_decide(args[0].length) if args else False
     if args and type(args[0]) is RangeItems and args[0].traced:
         open_ = not recorder.can_decide(args[0].length)

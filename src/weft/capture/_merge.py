@@ -21,6 +21,7 @@ from weft.capture._one_of import is_called
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import may_be
+from weft.capture._state_places import is_object
 from weft.capture._values import Array, Scalar, Traced, Undefined
 from weft.graph import Node
 from weft.ops import Spec
@@ -87,7 +88,7 @@ def any_type(recorder: Recorder, *values: Any) -> Type | None:
 
     What the values hold is not written from now on, as it has other names.
     """
-    if not recorder.joins or recorder.deriving or recorder.tensors or not all(map(_joinable, values)):
+    if not recorder.joins or recorder.deriving or recorder.tensors or not all(_joinable(recorder, v) for v in values):
         return None
     if values and all(isinstance(value, type) for value in values):
         return None  # a call of one is captured
@@ -100,11 +101,13 @@ def any_type(recorder: Recorder, *values: Any) -> Type | None:
     return Type(unknown=True, joined=not all(recorder.lists.get(v) is not None or _is_fixed(v) for v in values))
 
 
-def _joinable(value: Any) -> bool:
+def _joinable(recorder: Recorder, value: Any) -> bool:
     if type(value) in (list, tuple):
-        return all(map(_joinable, value))
+        return all(_joinable(recorder, part) for part in value)
     if isinstance(value, type):  # of numbers, in place of their dtype
         return issubclass(value, NUMBERS)
+    if recorder.state.is_outside(value):
+        return True
     return value is None or isinstance(value, (Opaque, str, np.dtype, np.ndarray)) or type_of(value) is not None
 
 
@@ -112,7 +115,7 @@ def _is_fixed(value: Any) -> bool:
     """Whether nothing can change a value, or all its names are of one object of the running graph."""
     if type(value) is tuple:
         return all(map(_is_fixed, value))
-    return not isinstance(value, (list, Array, np.ndarray, Joined))
+    return not (isinstance(value, (list, Array, np.ndarray, Joined)) or is_object(value))
 
 
 def type_in(recorder: Recorder, value: Any) -> Type | None:

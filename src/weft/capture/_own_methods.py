@@ -114,7 +114,7 @@ def with_begun(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tupl
 
 def begun(recorder: Recorder, value: Any) -> Any:
     """What gives the items of `value`, one after the other, where methods of the program's own do; else `value`."""
-    value = take(recorder, value)
+    value = recorder.libraries.opened(take(recorder, value))
     begin = own_method(iter, value)
     if begin is not None:
         value = recorder.run(begin, (value,), {})

@@ -86,11 +86,14 @@ class OuterReads:
                 return groups
         cls = type(owner)
         computed = getattr(cls, name, None)
-        if computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name):
+        asks = computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name)
+        if asks and not self.recorder.libraries.is_other(cls.__getattr__):
             self._of_class(owner, "__getattr__")
             if not self._made(owner):
                 self.attributes.setdefault((id(owner), name), (owner, name, ("not its own",)))
             return self.recorder.run(cls.__getattr__, (owner, name), {})
+        if self.recorder.libraries.makes_anew(owner, name):
+            return self.recorder.opaque(getattr, (owner, name), {})
         descriptor = self.computing(owner, name)
         if descriptor is not None:
             return self._computed(owner, name, descriptor)

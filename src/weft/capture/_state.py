@@ -586,8 +586,14 @@ class State:
             return None
         if not is_object(value):
             return None
-        is_outside = id(value) in self.owners or (id(value) in self.met and self.recorder._home(value) is None)
-        return self.node(value) if is_outside else self._made(value)
+        return self.node(value) if self.is_outside(value) else self._made(value)
+
+    def is_outside(self, value: Any) -> bool:
+        """Whether a value is an object that the graph has as the caller has it."""
+        if self.known is None or self.recorder.untyped or isinstance(value, (Traced, Undefined)):
+            return False
+        known = id(value) in self.owners or (id(value) in self.met and self.recorder._home(value) is None)
+        return known and is_object(value)
 
     def is_whole(self, value: Any) -> bool:
         """Whether a part of the result is an object of the caller's, and no container of numbers."""
@@ -600,6 +606,7 @@ class State:
         if new is not object.__new__ or hasattr(cls, "__del__"):
             return None
         recorder = self.recorder
+        recorder.libraries.check_made(value)
         recorder.stand_ins.check_out(value)
         if any(value is one for one in self._making):
             recorder.refuse(
