@@ -153,11 +153,18 @@ def _encode(arrays: Mapping[str, Array], metadata: Mapping[str, str]) -> tuple[b
     return header, [arrays[name] for name in names]
 
 
+def _refuse_text(path: Any, prefix: bytes) -> None:
+    if " ".join(prefix.decode("utf-8", "ignore").split()).isprintable():
+        help = "load reads what .save(path) wrote, nn.load_state what nn.save_state(path) wrote"
+        _bad(path, "a text file, not one that was saved", help)
+
+
 def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dict[str, str], int]:
     prefix = file.read(8)
     if not prefix:
         _bad(path, "an empty file")
     if len(prefix) < 8:
+        _refuse_text(path, prefix)
         _bad(path, f"truncated: {len(prefix)} bytes are too few for a safetensors file")
     length = int.from_bytes(prefix, "little")
     if length > HEADER_LIMIT:
@@ -167,9 +174,7 @@ def _read_header(path: Any, file: BinaryIO, size: int) -> tuple[list[Entry], dic
             if "numpy" in kind:
                 help = f"numpy.load reads what NumPy wrote; {help}"
             _bad(path, f"not a safetensors file: it looks like {kind}", help)
-        if " ".join(prefix.decode("utf-8", "ignore").split()).isprintable():
-            help = "load reads what .save(path) wrote, nn.load_state what nn.save_state(path) wrote"
-            _bad(path, "a text file, not one that was saved", help)
+        _refuse_text(path, prefix)
         _bad(path, f"not a safetensors file: its header would be longer than the {HEADER_LIMIT} bytes allowed")
     if length > size - 8:
         _bad(path, f"truncated: its header claims {length} bytes, the file has {size - 8} left")

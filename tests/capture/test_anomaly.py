@@ -99,3 +99,15 @@ def test_vmap_and_training_steps() -> None:
     before = model.weight.detach().numpy().copy()
     assert "loss = weft.sqrt(model(x) * 0 + shift).sum()" in stopped(lambda: step(x, -1.0))
     np.testing.assert_array_equal(model.weight.detach().numpy(), before)
+
+
+def test_warnings_name_the_line_of_the_program() -> None:
+    for make in (weft.compile, weft.grad):
+        with (
+            weft.autograd.detect_anomaly(),
+            pytest.warns(RuntimeWarning, match="invalid value encountered in sqrt") as met,
+            pytest.raises(AutogradError, match="log and sqrt of negative numbers"),
+        ):
+            make(summed_roots)(np.array([1.0, -1.0]))
+        line = summed_roots.__code__.co_firstlineno + 4
+        assert [(warning.filename, warning.lineno) for warning in met] == [(__file__, line)]

@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from alike import REFUSED, SAME, fates
 
@@ -299,3 +300,15 @@ def reads_much(x: float) -> Any:
 
 def test_numbers_and_copies_of_what_is_chosen_may_change() -> None:
     assert fates(reads_much, (1.0,), (4.0,)) == [SAME, SAME]
+
+
+def keyed_by_a_float(x: Any) -> Any:
+    held = {}
+    for value in x.tolist():
+        held[value] = 1
+    return held
+
+
+def test_a_dict_keyed_by_what_only_running_tells_is_refused_in_words() -> None:
+    with pytest.raises(CaptureError, match="a key of a dict that is traced: which one it is"):
+        weft.compile(keyed_by_a_float)(np.ones(3))

@@ -222,6 +222,16 @@ def test_tracebacks_are_of_the_program(name: str) -> None:
     assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
 
 
+def test_backward_shows_the_frames_of_the_program_alone() -> None:
+    x = weft.tensor([1.0], requires_grad=True)
+    total = (x * x).sum()
+    total.backward()
+    for call in (total.backward, lambda: weft.autograd.grad(total, x)):
+        with pytest.raises(weft.errors.AutogradError, match="freed by an earlier backward") as caught:
+            call()
+        assert not any(SOURCES in frame.filename for frame in traceback.extract_tb(caught.value.__traceback__))
+
+
 def test_weft_debug_shows_all_frames(monkeypatch: Any) -> None:
     monkeypatch.setenv("WEFT_DEBUG", "1")
     with pytest.raises(ShapeError) as caught:
@@ -245,6 +255,7 @@ def test_a_graph_is_no_saved_state(tmp_path: Any) -> None:
     ("content", "said"),
     [
         (b"", "an empty file$"),
+        (b"short", r"a text file, not one that was saved\n  help: load reads what"),
         (b"just a text", r"a text file, not one that was saved\n  help: load reads what .save\(path\) wrote"),
         (b"\x93NUMPY\x01\x00v\x00", r"an array that numpy.save wrote\n  help: numpy.load reads what NumPy wrote"),
     ],

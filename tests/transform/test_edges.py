@@ -51,7 +51,7 @@ def test_argnums() -> None:
 @pytest.mark.parametrize("make", [weft.grad, weft.value_and_grad, weft.jacrev, weft.jacfwd, weft.hessian])
 def test_argnums_that_are_wrong(make: Any) -> None:
     for number in (2, -3):
-        with pytest.raises(ValueError, match=rf"argnums is {number}, and the function is given 2 arguments"):
+        with pytest.raises(ValueError, match=rf"argnums is {number}, and the call has 2 arguments"):
             make(product, number)(A, B)
     with pytest.raises(ValueError, match="names argument 0 twice"):
         make(product, (0, -2))(A, B)
@@ -433,7 +433,7 @@ def test_a_default_is_no_argument() -> None:
     assert weft.compile(lambda a, b: weft.grad(program, argnums=-1)(a, b))(3.0, 4.0) == 6.0
     assert weft.grad(program, argnums=2)(3.0, 4.0, 5.0) == 12.0
     assert weft.vjp(program, 3.0, 4.0)[1](1.0) == (8.0, 6.0)
-    with pytest.raises(ValueError, match="argnums is 2, and the function is given 2 arguments"):
+    with pytest.raises(ValueError, match="argnums is 2, and the call has 2 arguments"):
         weft.grad(program, argnums=2)(3.0, 4.0)
 
 

@@ -109,7 +109,7 @@ def test_a_permutation_has_the_size_of_what_it_permutes() -> None:
             r"vmap: x is an array of objects or texts, or of a class of its own, which has no axis",
         ),
         (np.sin, (X,), {"in_axes": None}, r"vmap: no argument has examples"),
-        (np.sin, (X,), {"in_axes": (0, 0)}, r"vmap: in_axes is for 2 arguments, and there are 1"),
+        (np.sin, (X,), {"in_axes": (0, 0)}, r"vmap: in_axes has 2 entries, and there are 1 arguments"),
     ],
 )
 def test_refused(function: Callable[..., Any], args: Any, axes: Any, message: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._frames import without_frames
 from weft.autograd._tape import AccumulateGrad, Source
 from weft.autograd._tensor import Tensor
 from weft.autograd._walk import pull_back, run_hooks
@@ -49,6 +50,7 @@ def backward(
         tensor._accumulate(g)
 
 
+@without_frames
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],

@@ -16,6 +16,11 @@ recording: ContextVar[bool] = ContextVar("weft_recording", default=True)
 anomaly: ContextVar[bool] = ContextVar("weft_anomaly", default=False)
 """Whether backward, and captured programs, stop at a NaN."""
 
+NAN_CAUSES = (
+    "look at the values on this line; NaN comes of 0/0, inf - inf, log and sqrt of negative numbers, "
+    "sqrt's derivative at 0"
+)
+
 
 class _Setting:
     """Sets a context variable inside a `with` block, or inside calls of a function it decorates."""

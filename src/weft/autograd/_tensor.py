@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft._casting import check_device
+from weft._frames import without_frames
 from weft._hooks import HookHandle, add_hook
 from weft._where import user_position, warn_user
 from weft.autograd import _versions
@@ -155,6 +156,7 @@ class Tensor(Methods):
         """The recorded call that made the tensor; None for a leaf. `next_functions` lead on from it."""
         return None if self._step is None else self._step.shown()
 
+    @without_frames
     def backward(
         self,
         gradient: Any = None,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from weft.autograd._mode import anomaly, recording
+from weft.autograd._mode import NAN_CAUSES, anomaly, recording
 from weft.autograd._tape import AccumulateGrad, Source, Step
 from weft.autograd._tensor import Tensor
 from weft.errors import AutogradError
@@ -250,5 +250,5 @@ def _check(g: Any, step: Step) -> None:
         raise AutogradError(
             f"the derivative of {step.op.__name__} gave NaN",
             where=step.where,
-            help="look at the values this line computes with; 0/0, log(0) and sqrt(0) are the usual causes",
+            help=NAN_CAUSES,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from weft import pytree
 from weft.autograd import Tensor
-from weft.autograd._mode import anomaly
+from weft.autograd._mode import NAN_CAUSES, anomaly
 from weft.errors import AutogradError
 from weft.graph import GraphModule, Interpreter, Node
 from weft.graph._code import managers_of
@@ -21,8 +22,15 @@ class _Watching(Interpreter):
     """Runs a graph, and the bodies in it, node by node, and looks at what each gives."""
 
     def run_node(self, n: Node) -> Any:
-        """Run one node; raise if it made a NaN."""
-        result = super().run_node(n)
+        """Run one node, whose warnings are those of its line; raise if it made a NaN."""
+        place = None if n.bodies else n.location
+        with warnings.catch_warnings(record=place is not None) as met:
+            if place is not None:
+                warnings.simplefilter("always")
+            result = super().run_node(n)
+        for warning in met or ():
+            assert place is not None
+            warnings.warn_explicit(warning.message, warning.category, place.file, place.line)
         if n.op.startswith("call") and not n.bodies and _has_nan(result):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             if not _has_nan((args, kwargs)):
@@ -54,7 +62,7 @@ def _refuse(node: Node) -> None:
     raise AutogradError(
         f"{of}{called} gave NaN",
         where=None if node.location is None else str(node.location),
-        help="look at the values this line computes with; 0/0, log(0) and sqrt(0) are the usual causes",
+        help=NAN_CAUSES,
     )
 
 

@@ -27,7 +27,7 @@ from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
 from weft.capture._identity import same_object
 from weft.capture._iterables import Collected, Items
-from weft.capture._lookups import join_lists, merge
+from weft.capture._lookups import join_lists, known_key, merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
 from weft.capture._missing import bound, is_there, own_attributes, whole
@@ -535,7 +535,7 @@ class Hooks(PlainHooks):
         if isinstance(key, Traced):
             if self.recorder._home(target) is None:
                 self.recorder.state.changes(target)
-            key = operator.index(key)
+            key = known_key(self.recorder, key) if isinstance(target, dict) else operator.index(key)
         if set_in_dict(self.recorder, target, key, value):
             return
         self.recorder.reads.made(value)

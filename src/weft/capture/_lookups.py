@@ -82,7 +82,7 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
         keys = _open_keys(recorder, value, key)
         if keys is not None:
             return item_of_key(recorder, value, keys, key)
-        return value[_known(recorder, key, "a key of a dict")]
+        return value[known_key(recorder, key, "a key of a dict")]
     return value[key]
 
 
@@ -215,7 +215,7 @@ def _by_known(recorder: Recorder, cls: type, made: Any) -> Any:
     if not any(isinstance(key, Traced) for key in made):
         return made
     what = "a key of a dict" if cls is dict else "an element of a set"
-    keys = [_known(recorder, key, what) if isinstance(key, Traced) else key for key in made]
+    keys = [known_key(recorder, key, what) if isinstance(key, Traced) else key for key in made]
     return cls(zip(keys, made.values(), strict=True)) if cls is dict else cls(keys)
 
 
@@ -251,7 +251,7 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
         if keys is not None:
             return get_of_key(recorder, owner, keys, *args)
         what = "a key of a dict" if isinstance(owner, dict) else "an element of a set"
-        args = (_known(recorder, args[0], what), *args[1:])
+        args = (known_key(recorder, args[0], what), *args[1:])
     elif isinstance(owner, (set, frozenset)) and is_traced(tuple(args)):
         recorder.refuse(f".{name}() of a set and traced values", help="use arrays: np.unique, np.isin, np.union1d")
     return uncaptured(recorder, function, args, kwargs)
@@ -262,7 +262,7 @@ def settle_keys(recorder: Recorder, value: Any) -> None:
     if isinstance(value, dict):
         if any(isinstance(key, Traced) for key in value):
             items = [
-                (_known(recorder, k, "a key of a dict") if isinstance(k, Traced) else k, v) for k, v in value.items()
+                (known_key(recorder, k, "a key of a dict") if isinstance(k, Traced) else k, v) for k, v in value.items()
             ]
             own: Any = OrderedDict if isinstance(value, OrderedDict) else dict  # a Counter's own `update` counts
             own.clear(value)
@@ -281,7 +281,8 @@ def _open_keys(recorder: Recorder, mapping: Any, key: Any) -> Any:
     return number_keys(mapping) if asked and type(mapping) in (dict, OrderedDict) else None
 
 
-def _known(recorder: Recorder, key: Any, what: str) -> Any:
+def known_key(recorder: Recorder, key: Any, what: str = "a key of a dict") -> Any:
+    """The value that a traced key has in this call, where that is known."""
     if isinstance(key, Scalar) and recorder.can_decide(key):
         return recorder.concrete(key, what)
     return recorder.refuse(

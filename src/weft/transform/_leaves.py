@@ -56,7 +56,7 @@ def positions(name: str, args: tuple[Any, ...], argnums: Numbers) -> list[int]:
     for number in several(argnums):
         at = number + len(args) if number < 0 else number
         if not 0 <= at < len(args):
-            raise ValueError(f"{name}: argnums is {number}, and the function is given {len(args)} arguments")
+            raise ValueError(f"{name}: argnums is {number}, and the call has {len(args)} arguments, counted from 0")
         if at in found:
             raise ValueError(f"{name}: argnums {argnums} names argument {at} twice")
         found.append(at)

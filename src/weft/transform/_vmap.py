@@ -60,7 +60,7 @@ def record_vmap(
 ) -> Any:
     """Record a call for all examples."""
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        recorder.refuse(f"vmap: in_axes is for {len(in_axes)} arguments, and there are {len(args)}")
+        recorder.refuse(f"vmap: in_axes has {len(in_axes)} entries, and there are {len(args)} arguments")
     wanted = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     # A Module is many examples only where in_axes says so of it: its parameters then have them.
     stacked = [at for at, axes in enumerate(wanted) if axes is not None and isinstance(in_axes, tuple)]
