@@ -97,7 +97,29 @@ def _folded(x: Any) -> Any:
     return t
 
 
-PROGRAMS = [_medians, _products, _windows, _solved, _largest, _written, _last, _columns, _blocks, _folded]
+def _largest_of_rows(x: Any) -> Any:
+    t, rows = 0.0, np.outer(x, x[:3])
+    for i in range(1, len(x)):
+        t = t + np.sum(np.max(rows[:i], axis=1) ** 2) + np.prod(rows[i:], axis=1, keepdims=True).sum()
+    return t
+
+
+def _rows_of_columns(x: Any) -> Any:
+    t = 0.0
+    for n in np.array([2, 3, 5]):
+        block = np.reshape(x[: len(x) - len(x) % n], (len(x) // n, n))
+        shown = np.empty((len(block), n))
+        for i in range(len(block)):
+            shown[i] = block[i] * i
+        column = np.reshape(x[:n], (n, 1))
+        for i in range(len(column)):
+            t = t + np.sum((column[i] * shown[0]) ** 2)
+        t = t + np.sum(shown**2)
+    return t
+
+
+PROGRAMS = [_medians, _products, _windows, _solved, _largest, _written, _last, _columns, _blocks]
+PROGRAMS += [_folded, _largest_of_rows, _rows_of_columns]
 
 
 def _differences(function: Any, x: Any, step: float) -> Any:

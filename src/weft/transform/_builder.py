@@ -206,12 +206,13 @@ class Builder(SizeNodes):
             type_ = Spec(type_.shape, type_.dtype)
         if all(g.relation == "==" and g.outcome for g in self.sizes.assumed[guessed:]):
             return type_
-        return pytree.map(lambda spec: self._opened(spec, op.name), type_)
+        return pytree.map(lambda spec: self._opened(spec, op), type_)
 
-    def _opened(self, spec: Any, name: str) -> Any:
+    def _opened(self, spec: Any, op: Op) -> Any:
         if not isinstance(spec, Spec):
             return spec
-        return Spec([self.sizes.fresh(name) for _ in spec.shape], spec.dtype)
+        given = "shape" in op.__signature__.parameters  # so numbers in it are sizes of the result, whatever the others
+        return Spec([d if given and type(d) is int else self.sizes.fresh(op.name) for d in spec.shape], spec.dtype)
 
     def abstract(self, value: Any) -> Any:
         """What a shape rule is given for an array."""
