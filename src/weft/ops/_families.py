@@ -5,9 +5,9 @@
 Pointwise ops give the plain derivative dy/dx, for real and for complex numbers; the family multiplies it into the
 gradient (conjugated, so that for a real loss the gradient points along steepest ascent). Where the function is not
 holomorphic, or another form is better, `vjp` states the pullback itself. Ops outside every family use `op`; functions
-over other ops use `composite`. What an op gives lies in memory of its own unless its declaration says otherwise by
-`memory`, and its calls raise nothing for the values in their arguments unless `raises` says when. The tests call every
-op to see whether both are so.
+over other ops use `composite`. Every declaration takes `Facts` of its op; where it says nothing else, what the op
+gives lies in memory of its own and no values in its arguments make it raise. The tests call every op to see whether
+that is so.
 """
 
 from __future__ import annotations
@@ -16,18 +16,22 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from weft.errors import DtypeError, NotDifferentiable
 from weft.ops._dim import Dim
 from weft.ops._drawing import RandomOp
-from weft.ops._op import OWN, TABLE, VIEW, Op, Rule, Rules, is_flat
-from weft.ops._raises import Raises
+from weft.ops._op import OWN, TABLE, VIEW, Facts, Op, Rule, Rules, is_flat
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of, spec_of
 
 Derivative = Rule | NotDifferentiable
+
+
+def usual(facts: Facts, memory: str = OWN) -> Facts:
+    """The facts of an op of a family, where its declaration does not say otherwise."""
+    return {"memory": memory, "raises": None, **facts}
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,10 @@ def unary(
     numpy: Sequence[Any] | None = None,
     domain: Reals | None = None,
     linear: bool = False,
-    memory: str | None = OWN,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Op:
     """Declare an op of one array, element by element."""
-    facts: dict[str, Any] = {"linear": linear, "memory": memory, "always_array": always_array}
-    return _pointwise(name, ("x",), eval, (derivative,), (vjp,), doc, numpy, domain, **facts)
+    return _pointwise(name, ("x",), eval, (derivative,), (vjp,), doc, numpy, domain, linear=linear, **facts)
 
 
 def binary(
@@ -68,7 +70,7 @@ def binary(
     numpy: Sequence[Any] | None = None,
     domain: Reals | tuple[Reals, Reals] | None = None,
     commutative: bool = False,
-    raises: Raises | None = None,
+    **facts: Unpack[Facts],
 ) -> Op:
     """Declare an op of two arrays that broadcast, element by element."""
     if isinstance(derivative, NotDifferentiable):
@@ -83,7 +85,7 @@ def binary(
         numpy,
         domain,
         commutative=commutative,
-        raises=raises,
+        **facts,
     )
 
 
@@ -96,11 +98,9 @@ def pointwise(
     vjp: tuple[Derivative, ...],
     numpy: Sequence[Any] | None = None,
     domain: Reals | tuple[Reals, ...] | None = None,
-    raises: Raises | None = None,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Op:
     """Declare an op of any number of arrays that broadcast, element by element."""
-    facts: dict[str, Any] = {"raises": raises, "always_array": always_array}
     return _pointwise(name, arrays, eval, (None,) * len(arrays), vjp, doc, numpy, domain, **facts)
 
 
@@ -109,7 +109,7 @@ def reduction(
     vjp: Derivative,
     numpy: Sequence[Any] = (),
     linear: bool = False,
-    raises: Raises | None = None,
+    **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op that reduces `axis` (None, an int or a tuple) of its first argument, evaluated by the function.
 
@@ -138,8 +138,7 @@ def reduction(
             signature=signature,
             numpy=numpy,
             linear=linear,
-            memory=OWN,
-            raises=raises,
+            **usual(facts),
         )
 
     return declare
@@ -150,9 +149,7 @@ def movement(
     shape: Callable[..., Sequence[int]],
     vjp: Derivative,
     numpy: Sequence[Any] = (),
-    memory: str | None = VIEW,
-    raises: Raises | None = None,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op that only moves elements of its first argument; `shape(shape, *parameters)` gives the new shape."""
 
@@ -170,9 +167,7 @@ def movement(
             doc=_doc(function),
             numpy=numpy,
             linear=True,
-            memory=memory,
-            raises=raises,
-            always_array=always_array,
+            **usual(facts, VIEW),
         )
 
     return declare
@@ -186,9 +181,7 @@ def op(
     numpy: Sequence[Any] = (),
     linear: bool = False,
     random: bool | Callable[..., bool] = False,
-    memory: str | None = OWN,
-    raises: Raises | None = None,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op outside the families; the function decorated evaluates it on arrays.
 
@@ -207,9 +200,7 @@ def op(
             numpy=numpy,
             linear=linear,
             random=random,
-            memory=memory,
-            raises=raises,
-            always_array=always_array,
+            **usual(facts),
         )
 
     return declare
@@ -223,9 +214,7 @@ def composite(
     eval: Callable[..., Any] | None = None,
     infer: Callable[..., Any] | None = None,
     scalar: bool = False,
-    memory: str | None = OWN,
-    raises: Raises | None = None,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare a function over other ops. Its shape rule and its derivatives are those of its body.
 
@@ -252,9 +241,7 @@ def composite(
             numpy=numpy,
             body=function,
             random=random,
-            memory=memory,
-            raises=raises,
-            always_array=always_array,
+            **usual(facts),
         )
         return made
 
@@ -298,9 +285,7 @@ def _pointwise(
     *,
     commutative: bool = False,
     linear: bool = False,
-    memory: str | None = OWN,
-    raises: Raises | None = None,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Op:
     def infer(*values: Any) -> Spec:
         shape = broadcast_shapes(name, *map(shape_of, values))
@@ -324,9 +309,7 @@ def _pointwise(
         commutative=commutative,
         linear=linear,
         domain=domain or Reals(),
-        memory=memory,
-        raises=raises,
-        always_array=always_array,
+        **usual(facts),
     )
 
 

@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from weft._frames import hide_frames
 from weft._tracing import current_recorder, current_tracer
 from weft._where import located
 from weft.errors import DtypeError, NotDifferentiable, UnknownShape, WeftError
+from weft.ops._cost import Cost
 from weft.ops._raises import BAD_VALUES, Raises
 from weft.ops._reads import RESULT, values_read
 
@@ -52,7 +53,30 @@ TABLE: Mapping[str, Op] = MappingProxyType(_ops)
 """Every op by name."""
 
 OWN, VIEW, SHOWN = "own", "view", "shown"
-"""Where the arrays lie that an op gives: see `Op`."""
+"""Where the arrays lie that an op gives: see `Facts`."""
+
+
+class Facts(TypedDict, total=False):
+    """What passes, captures and transforms ask about an op. An op that says nothing may do anything.
+
+    `memory` says where the arrays lie that a call gives. OWN: in memory of their own. VIEW: in that of the first
+    argument, each element of it in one place at most, so that it may be written through the result; a copy is made only
+    where no view can show the elements. SHOWN: in that of the arguments too, but not to be written, because an element
+    stands in several places, the result is read-only, or there are several results. None: any of these, or the argument
+    itself.
+
+    `raises` says what a call may raise because of the values it is given, though shapes and dtypes fit, and when. None:
+    nothing.
+
+    `always_array` says that results without dimensions are arrays too, where most ops give NumPy's scalars.
+
+    `cost` says what a call takes, where that is not one operation for each element.
+    """
+
+    memory: str | None
+    raises: Raises | None
+    always_array: bool
+    cost: Cost
 
 
 class Op:
@@ -63,17 +87,7 @@ class Op:
     in order. It calls ops, never NumPy, so one rule serves eager gradients, graph gradients and gradients of gradients.
     For an op with several results `g` and `y` are tuples. `linear` says that the op is linear in the arrays that have
     rules, taken together. `random` says whether calls draw random numbers, or tells it
-    from the arguments of a call: see `draws`.
-
-    `memory` says where the arrays lie that a call gives. OWN: in memory of their own. VIEW: in that of the first
-    argument, each element of it in one place at most, so that it may be written through the result; a copy is made only
-    where no view can show the elements. SHOWN: in that of the arguments too, but not to be written, because an element
-    stands in several places, the result is read-only, or there are several results. None, which is what an op says that
-    says nothing: any of these, or the argument itself.
-
-    `raises` says what a call may raise because of the values it is given, though shapes and dtypes fit, and when: see
-    `Raises`. None: nothing. `always_array` says that results without dimensions are arrays too, where most ops give
-    NumPy's scalars.
+    from the arguments of a call: see `draws`. What else is known of an op are its `Facts`.
     """
 
     def __init__(
@@ -92,9 +106,7 @@ class Op:
         linear: bool = False,
         random: bool | Callable[..., bool] = False,
         domain: Any = None,
-        memory: str | None = None,
-        raises: Raises | None = BAD_VALUES,
-        always_array: bool = False,
+        **facts: Unpack[Facts],
     ) -> None:
         self.name = self.__name__ = self.__qualname__ = name
         self.__module__ = "weft"
@@ -109,9 +121,10 @@ class Op:
         self.linear = linear
         self.random = random
         self.domain = domain
-        self.memory = memory
-        self.raises = raises
-        self.always_array = always_array
+        self.memory = facts.get("memory")
+        self.raises = facts.get("raises", BAD_VALUES)
+        self.always_array = facts.get("always_array", False)
+        self.cost = facts.get("cost", Cost())
         if signature is not None:
             self.__signature__ = signature
         # What NumPy's functions take beyond an op's parameters, such as an array to write into, must not reach them.

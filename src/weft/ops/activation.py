@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ops._blocks import by_blocks, float_spec, floating, real_numbers
+from weft.ops._cost import CHEAP, Cost
 from weft.ops._families import Reals, composite, op, pointwise_dtype, unary
 from weft.ops._spec import Spec, normalize_axis, shape_of
 from weft.ops.elementwise import abs, clip
@@ -95,7 +96,13 @@ relu = unary(
     domain=Reals(complex=False),
     doc="The element where it is positive, zero elsewhere.",
 )
-sigmoid = unary("sigmoid", eval=_sigmoid, derivative=lambda y, x: y * (1 - y), doc="1 / (1 + exp(-x)) of each element.")
+sigmoid = unary(
+    "sigmoid",
+    eval=_sigmoid,
+    derivative=lambda y, x: y * (1 - y),
+    doc="1 / (1 + exp(-x)) of each element.",
+    cost=Cost(scratch=0.4),
+)
 log_sigmoid = unary(
     "log_sigmoid",
     eval=_log_sigmoid,
@@ -129,13 +136,18 @@ def _silu_curvature(y: Any, x: Any) -> Any:
 
 
 silu_slope = unary(
-    "silu_slope", eval=_silu_slope, derivative=_silu_curvature, doc="The derivative of silu at each element."
+    "silu_slope",
+    eval=_silu_slope,
+    derivative=_silu_curvature,
+    doc="The derivative of silu at each element.",
+    cost=Cost(scratch=1.0),
 )
 silu = unary(
     "silu",
     eval=lambda x: x * _sigmoid(x),
     derivative=lambda y, x: silu_slope(x),
     doc="x * sigmoid(x) of each element.",
+    cost=Cost(scratch=1.0),
 )
 
 
@@ -150,7 +162,13 @@ def _softplus_vjp(g: Any, y: Any, x: Any, beta: float, threshold: float) -> Any:
     return where(z > threshold, g, g * sigmoid(z))
 
 
-@op(arrays=("input",), infer=float_spec("softplus"), vjp=_softplus_vjp, always_array=True)
+@op(
+    arrays=("input",),
+    infer=float_spec("softplus"),
+    vjp=_softplus_vjp,
+    always_array=True,
+    cost=Cost(scratch=3.1, cheap=True),
+)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta of each element; x itself where beta x is above the threshold."""
     return _softplus(input, beta, threshold)
@@ -171,6 +189,7 @@ def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     infer=float_spec("hardtanh", _check_bounds),
     # Unlike clip's, the derivative is zero at the bounds themselves.
     vjp=lambda g, y, x, low, high: g * logical_and(x > low, x < high),
+    cost=CHEAP,
 )
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """Each element, no smaller than min_val and no larger than max_val."""
@@ -209,7 +228,9 @@ def _leaky_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
     return infer
 
 
-@op(arrays=("input",), infer=_leaky_spec(_leaky_slope), vjp=lambda g, y, x, slope: 0)  # constant on either side
+@op(
+    arrays=("input",), infer=_leaky_spec(_leaky_slope), vjp=lambda g, y, x, slope: 0, cost=CHEAP
+)  # constant on either side
 def leaky_relu_slope(input: Any, negative_slope: float = 0.01) -> Any:
     """The derivative of leaky_relu at each element: 1 where it is positive, negative_slope elsewhere."""
     return _leaky_slope(input, negative_slope)
@@ -219,6 +240,7 @@ def leaky_relu_slope(input: Any, negative_slope: float = 0.01) -> Any:
     arrays=("input",),
     infer=_leaky_spec(_leaky_relu),
     vjp=lambda g, y, x, slope: g * leaky_relu_slope(x, slope),
+    cost=Cost(scratch=1.0, cheap=True),
 )
 def leaky_relu(input: Any, negative_slope: float = 0.01) -> Any:
     """The element where it is positive, a small multiple of it elsewhere."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import ShapeError
+from weft.ops._cost import Cost
 from weft.ops._families import composite, conj, op
 from weft.ops._matrices import put_in
 from weft.ops._op import like
@@ -101,7 +102,16 @@ def _repeated(x: Any, unique: str, labels: str) -> Any:
     return ops.permute_dims(x, tuple(order)) if order != sorted(order) else x
 
 
-@op(arrays=("operands",), infer=_contract_spec, vjp=(_contract_rule,), memory=None)
+def _all_indices(y: Any, equation: str, operands: Sequence[Any]) -> float:
+    """One product for each combination of the indices, and its sum."""
+    sizes: dict[str, float] = {}
+    for letters, operand in zip(_split(equation)[0], operands, strict=True):
+        if operand is not None:
+            sizes.update(zip(letters, operand.shape, strict=False))
+    return 2 * math.prod(sizes.values())
+
+
+@op(arrays=("operands",), infer=_contract_spec, vjp=(_contract_rule,), memory=None, cost=Cost(_all_indices))
 def contract(equation: str, /, *operands: Any) -> Any:
     """Sum of products of the operands in explicit index notation, evaluated pair by pair."""
     arrays = [np.asarray(x) for x in operands]

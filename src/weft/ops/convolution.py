@@ -12,6 +12,7 @@ They are evaluated as matrix products over columns of strided windows, a block o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from weft.errors import DtypeError, ShapeError
 from weft.ops import _parallel
+from weft.ops._cost import Cost, elements
 from weft.ops._families import composite, conj, op
 from weft.ops._op import with_shape
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
@@ -158,7 +160,19 @@ def _to_weight(g: Any, y: Any, x: Any, w: Any, *how: Any) -> Any:
     return conv_weight(conj(x), g, shape_of(w)[2:], *how)
 
 
-@op(arrays=("x", "w"), infer=_infer, vjp=(_to_input, _to_weight))
+def _convolved(y: Any, x: Any, w: Any, *parameters: Any) -> float:
+    return 2 * elements(y) * math.prod(w.shape[1:])
+
+
+def _both_ways(y: Any, *arguments: Any) -> float:
+    """The gradients of a convolution: as much as the convolution itself."""
+    shapes = [*(each for each in arguments if isinstance(each, Spec)), y]
+    weight = min(shapes, key=elements)
+    rest = sorted(map(elements, shapes))[1:]
+    return 2 * rest[0] * math.prod(weight.shape[1:])
+
+
+@op(arrays=("x", "w"), infer=_infer, vjp=(_to_input, _to_weight), cost=Cost(_convolved, scratch=0.6))
 def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """Sums of products of a weight with the windows it slides over; padding is a (before, after) pair a dimension."""
     result = _infer(x, w, stride, padding, dilation, groups)
@@ -181,6 +195,7 @@ def _biased_to_weight(g: Any, y: Any, x: Any, w: Any, bias: Any, *how: Any) -> A
         _biased_to_weight,
         lambda g, y, x, w, bias, *how: total(g, axis=(0, *range(2, len(shape_of(g))))),
     ),
+    cost=Cost(_convolved, scratch=0.6),
 )
 def conv_bias(x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """`conv`, and a number added to each feature."""
@@ -204,7 +219,10 @@ def _input_to_weight(h: Any, x: Any, g: Any, w: Any, size: Any, *how: Any) -> An
 
 
 @op(
-    arrays=("g", "w"), infer=_infer_input, vjp=(lambda h, x, g, w, size, *how: conv(h, conj(w), *how), _input_to_weight)
+    arrays=("g", "w"),
+    infer=_infer_input,
+    vjp=(lambda h, x, g, w, size, *how: conv(h, conj(w), *how), _input_to_weight),
+    cost=Cost(_both_ways, scratch=1.3),
 )
 def conv_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """The transpose of `conv` with respect to its input, whose spatial shape is `size`."""
@@ -240,6 +258,7 @@ def conv_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: A
         lambda h, w, x, g, kernel, *how: conv_input(conj(g), h, shape_of(x)[2:], *how),
         lambda h, w, x, g, kernel, *how: conv(conj(x), h, *how),
     ),
+    cost=Cost(_both_ways, scratch=1.3),
 )
 def conv_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """The transpose of `conv` with respect to its weight, whose spatial shape is `kernel`."""

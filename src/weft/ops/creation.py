@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ops._cost import CHEAP
 from weft.ops._dim import Dim, fits_dim, range_length
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._op import TABLE, answers, independent
@@ -271,11 +272,7 @@ def _triu_back(g: Any, y: Any, x: Any, k: int) -> Any:
 
 
 @op(
-    arrays=("x",),
-    infer=lambda x, k: _matrix_spec("tril", x),
-    vjp=_tril_back,
-    numpy=(np.tril,),
-    linear=True,
+    arrays=("x",), infer=lambda x, k: _matrix_spec("tril", x), vjp=_tril_back, numpy=(np.tril,), linear=True, cost=CHEAP
 )
 def tril(x: Any, /, k: int = 0) -> Any:
     """The lower triangle of each matrix, with zeros above the diagonal `k` places above the main one."""
@@ -284,11 +281,7 @@ def tril(x: Any, /, k: int = 0) -> Any:
 
 
 @op(
-    arrays=("x",),
-    infer=lambda x, k: _matrix_spec("triu", x),
-    vjp=_triu_back,
-    numpy=(np.triu,),
-    linear=True,
+    arrays=("x",), infer=lambda x, k: _matrix_spec("triu", x), vjp=_triu_back, numpy=(np.triu,), linear=True, cost=CHEAP
 )
 def triu(x: Any, /, k: int = 0) -> Any:
     """The upper triangle of each matrix, with zeros below the diagonal `k` places above the main one."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ops._cost import Cost
 from weft.ops._families import composite, conj, op
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of
 from weft.ops.creation import asarray, zeros
@@ -85,6 +86,7 @@ def _cumulative_prod(g: Any, y: Any, x: Any, axis: Any, dtype: Any, include_init
     infer=_running_spec("cumulative_prod"),
     vjp=_cumulative_prod,
     numpy=(np.cumulative_prod,) if hasattr(np, "cumulative_prod") else (),
+    cost=Cost(scratch=1.0),
 )
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: builtins.bool = False

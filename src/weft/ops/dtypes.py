@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ops._cost import CHEAP
 from weft.ops._families import op
 from weft.ops._spec import Spec, shape_of
 
@@ -25,6 +26,7 @@ __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
     linear=True,
     memory=None,
     always_array=True,
+    cost=CHEAP,
 )
 def astype(x: Any, /, dtype: Any, *, copy: builtins.bool = True, device: Any = None, order: str = "K") -> Any:
     """The array in another dtype; the same array where it has that dtype already and `copy` is false.

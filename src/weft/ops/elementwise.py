@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ops._cost import CHEAP
 from weft.ops._families import Reals, binary, composite, op, pointwise_dtype, unary
 from weft.ops._families import conj as conjugate_of
 from weft.ops._op import VIEW, Op, alias, independent, no_gradient
@@ -72,7 +73,14 @@ def divisor(x: Any) -> Any:
     return where(equal(x, 0), 1, x)
 
 
-@op(arrays=("x",), infer=lambda x: Spec(shape_of(x), dtype_of(x)), vjp=independent, memory=VIEW, always_array=True)
+@op(
+    arrays=("x",),
+    infer=lambda x: Spec(shape_of(x), dtype_of(x)),
+    vjp=independent,
+    memory=VIEW,
+    always_array=True,
+    cost=CHEAP,
+)
 def stop_gradient(x: Any) -> Any:
     """The value as a constant: no gradient flows back through it."""
     return np.asarray(x)
@@ -315,7 +323,7 @@ def _clip_spec(x: Any, min: Any, max: Any) -> Spec:
     return Spec(shape, pointwise_dtype(_clip, x, min, max))
 
 
-@op(arrays=("x", "min", "max"), infer=_clip_spec, vjp=(_clip_x, _clip_min, _clip_max), numpy=(np.clip,))
+@op(arrays=("x", "min", "max"), infer=_clip_spec, vjp=(_clip_x, _clip_min, _clip_max), numpy=(np.clip,), cost=CHEAP)
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """Each element moved to the nearest end of [min, max] where it lies outside; None leaves that side open."""
     return _clip(x, min, max)
@@ -333,6 +341,7 @@ def _finite_only(g: Any, y: Any, x: Any, *_: Any) -> Any:
     vjp=_finite_only,
     numpy=(np.nan_to_num,),
     memory=None,  # NumPy's own writes into its argument where copy=False asks for that
+    cost=CHEAP,
 )
 def nan_to_num(
     x: Any, copy: builtins.bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None

@@ -14,6 +14,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import DtypeError, ShapeError
+from weft.ops._cost import Cost
 from weft.ops._families import composite, conj, op
 from weft.ops._matrices import put_in
 from weft.ops._op import TABLE
@@ -98,13 +99,27 @@ def _fft_rule(inverse: str) -> Any:
     return rule
 
 
-@op(arrays=("x",), infer=_fft_spec("fft"), vjp=_fft_rule("ifft"), numpy=(np.fft.fft,), linear=True)
+@op(
+    arrays=("x",),
+    infer=_fft_spec("fft"),
+    vjp=_fft_rule("ifft"),
+    numpy=(np.fft.fft,),
+    linear=True,
+    cost=Cost(scratch=1.0),
+)
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Any:
     """Discrete Fourier transform along one axis, cut or filled with zeros to n points."""
     return np.fft.fft(x, n, axis, norm)
 
 
-@op(arrays=("x",), infer=_fft_spec("ifft"), vjp=_fft_rule("fft"), numpy=(np.fft.ifft,), linear=True)
+@op(
+    arrays=("x",),
+    infer=_fft_spec("ifft"),
+    vjp=_fft_rule("fft"),
+    numpy=(np.fft.ifft,),
+    linear=True,
+    cost=Cost(scratch=1.0),
+)
 def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: Any = "backward") -> Any:
     """Inverse of `fft` along one axis."""
     return np.fft.ifft(x, n, axis, norm)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.ops._blocks import by_blocks, float_spec, floating
+from weft.ops._cost import Cost
 from weft.ops._families import op
 from weft.ops.special import erfc
 from weft.ops.transcendental import exp, tanh
@@ -127,7 +128,12 @@ def _gelu_curvature(g: Any, y: Any, x: Any, approximate: str) -> Any:
     return g * ((1 - t * t) * (inner + 0.5 * x * (steeper - 2 * t * inner * inner)))
 
 
-@op(arrays=("input",), infer=float_spec("gelu_slope", _check_approximate), vjp=_gelu_curvature)
+@op(
+    arrays=("input",),
+    infer=float_spec("gelu_slope", _check_approximate),
+    vjp=_gelu_curvature,
+    cost=Cost(scratch=1.0, in_blocks=True, cheap=True),
+)
 def gelu_slope(input: Any, approximate: str = "none") -> Any:
     """The derivative of gelu at each element."""
     return _gelu(_gelu_slope_block, input, approximate)
@@ -137,6 +143,7 @@ def gelu_slope(input: Any, approximate: str = "none") -> Any:
     arrays=("input",),
     infer=float_spec("gelu", _check_approximate),
     vjp=lambda g, y, x, approximate: g * gelu_slope(x, approximate),
+    cost=Cost(scratch=1.0, in_blocks=True, cheap=True),
 )
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x; approximate="tanh" is the older closed form."""

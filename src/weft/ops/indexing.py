@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
+from weft.ops._cost import Cost, elements
 from weft.ops._dim import fits_dim, unknown_size
 from weft.ops._families import composite, op
 from weft.ops._keys import in_order, indexed_shape, lone_mask, may_repeat
@@ -143,12 +144,17 @@ def _update_back(g: Any, y: Any, x: Any, key: Any, value: Any) -> Any:
     return index_update(g, key, 0)
 
 
+def _elements_written(y: Any, x: Any, key: Any, value: Any) -> float:
+    return elements(value) if isinstance(value, Spec) else 1.0
+
+
 @op(
     arrays=("x", "value"),
     infer=_update_shape,
     vjp=(_update_back, _update_value_back),
     raises=when(out_of_range),
     always_array=True,
+    cost=Cost(_elements_written),
 )
 def index_update(x: Any, key: Any, value: Any) -> Any:
     """The array with the part that a key selects replaced by a value, as after `x[key] = value`."""
@@ -174,6 +180,7 @@ def assign(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
     linear=True,
     raises=BAD_VALUES,
     always_array=True,
+    cost=Cost(_elements_written),
 )
 def index_add(x: Any, key: Any, value: Any) -> Any:
     """The array with a value added to the part that a key selects; an element named twice receives both."""
@@ -325,6 +332,7 @@ def _scatter_shape(x: Any, indices: Any, values: Any, axis: Any = -1) -> Spec:
     ),
     linear=True,
     raises=BAD_VALUES,
+    cost=Cost(scratch=3.0),
 )
 def scatter_add(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any:
     """The array with values added at the elements that indices name along an axis; one named twice receives both."""

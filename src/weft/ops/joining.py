@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
+from weft.ops._cost import CHEAP
 from weft.ops._dim import Dim, shapes_agree
 from weft.ops._families import composite, op
 from weft.ops._op import SHOWN, TABLE
@@ -63,7 +64,7 @@ def _concat_back(g: Any, y: Any, arrays: Any, axis: Any) -> list[Any]:
     return [reshape(part, shape_of(a)) for part, a in zip(parts, arrays, strict=True)]
 
 
-@op(arrays=("arrays",), infer=_concatenated, vjp=(_concat_back,), numpy=(np.concatenate,), linear=True)
+@op(arrays=("arrays",), infer=_concatenated, vjp=(_concat_back,), numpy=(np.concatenate,), linear=True, cost=CHEAP)
 def concat(arrays: Any, axis: int | None = 0) -> Any:
     """The arrays joined along an existing axis; flattened first where axis is None."""
     return np.concatenate(_parts("concat", arrays), axis)
@@ -85,7 +86,7 @@ def _stack_back(g: Any, y: Any, arrays: Any, axis: int) -> list[Any]:
     return list(unstack(g, axis))
 
 
-@op(arrays=("arrays",), infer=_stacked, vjp=(_stack_back,), numpy=(np.stack,), linear=True)
+@op(arrays=("arrays",), infer=_stacked, vjp=(_stack_back,), numpy=(np.stack,), linear=True, cost=CHEAP)
 def stack(arrays: Any, axis: int = 0) -> Any:
     """Arrays of one shape joined along a new axis."""
     return np.stack(_parts("stack", arrays), axis)
@@ -109,6 +110,7 @@ def _unstacked(x: Any, axis: int = 0) -> tuple[Spec, ...]:
     numpy=(np.unstack,) if hasattr(np, "unstack") else (),
     linear=True,
     memory=SHOWN,
+    cost=CHEAP,
 )
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
     """The slices of the array along an axis, as a tuple."""
@@ -178,7 +180,7 @@ def _split_back(g: Any, y: Any, x: Any, indices_or_sections: Any, axis: int) -> 
     return total
 
 
-@op(arrays=("x",), infer=_split_shapes, vjp=(_split_back,), numpy=(np.split,), linear=True, memory=SHOWN)
+@op(arrays=("x",), infer=_split_shapes, vjp=(_split_back,), numpy=(np.split,), linear=True, memory=SHOWN, cost=CHEAP)
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> tuple[Any, ...]:
     """The array cut along an axis, into equal sections or at the given indices, as a tuple."""
     x = np.asarray(x)

@@ -10,6 +10,7 @@ import numpy as np
 from weft import _generator
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.ops import _words
+from weft.ops._cost import Cost, elements
 from weft.ops._dim import agree, unknown_size
 from weft.ops._families import composite, conj, op
 from weft.ops._op import no_gradient
@@ -80,6 +81,7 @@ def _linear_weight(g: Any, y: Any, input: Any, weight: Any, bias: Any) -> Any:
     arrays=("input", "weight", "bias"),
     infer=_linear_spec,
     vjp=(_linear_input, _linear_weight, lambda g, y, input, weight, bias: g),
+    cost=Cost(lambda y, input, weight, bias: 2 * elements(y) * weight.shape[-1]),
 )
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """X @ weight.T + bias, for a weight (features out, features in)."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import DtypeError, ShapeError
+from weft.ops._cost import CHEAP, Cost, elements
 from weft.ops._dim import agree, shapes_agree
 from weft.ops._families import composite, conj, movement, op
 from weft.ops._matrices import adjoint, inner_shapes, matrix_shape, put_in, stack_shapes
@@ -70,7 +71,13 @@ def _matvec(matrices: Any, vectors: Any) -> Any:
     return ops.squeeze(matmul(matrices, ops.expand_dims(vectors, -1)), -1)
 
 
-@op(arrays=("x1", "x2"), infer=_matmul_spec, vjp=(_matmul_x1, _matmul_x2), numpy=(np.matmul, np.linalg.matmul))
+@op(
+    arrays=("x1", "x2"),
+    infer=_matmul_spec,
+    vjp=(_matmul_x1, _matmul_x2),
+    numpy=(np.matmul, np.linalg.matmul),
+    cost=Cost(lambda y, x1, x2: 2 * elements(y) * x1.shape[-1]),
+)
 def matmul(x1: Any, x2: Any, /) -> Any:
     """Matrix product of vectors, matrices or stacks of matrices, which broadcast."""
     return np.matmul(x1, x2)
@@ -201,12 +208,7 @@ def _diagonal_rule(g: Any, y: Any, x: Any, offset: int, axis1: int, axis2: int) 
     return from_diagonal(g, shape_of(x), offset, axis1, axis2)
 
 
-@movement(
-    shape=_diagonal_shape,
-    vjp=_diagonal_rule,
-    numpy=(np.diagonal,),
-    memory=SHOWN,
-)
+@movement(shape=_diagonal_shape, vjp=_diagonal_rule, numpy=(np.diagonal,), memory=SHOWN, cost=CHEAP)
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of the matrices that two axes span, as the last axis of the result."""
     return np.diagonal(x, offset, axis1, axis2)

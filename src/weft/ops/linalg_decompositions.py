@@ -14,6 +14,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import NotDifferentiable
+from weft.ops._cost import CUBIC
 from weft.ops._families import conj, op
 from weft.ops._matrices import adjoint, inexact, matrix_shape, put_in, real_dtype, square_shape
 from weft.ops._op import TABLE
@@ -121,6 +122,7 @@ def _cholesky_rule(g: Any, y: Any, x: Any, upper: bool) -> Any:
     vjp=_cholesky_rule,
     numpy=(np.linalg.cholesky,),
     raises=SINGULAR,
+    cost=CUBIC,
 )
 def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """The triangular L with x = L L^H of positive definite matrices, or U with x = U^H U; reads one triangle of x."""
@@ -146,7 +148,7 @@ def _eigh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
     return _in_triangle(matmul(matmul(v, ops.where(_eye(x), _row(gw), inner)), vh), UPLO == "U")
 
 
-@op(arrays=("x",), infer=_eigh_spec, vjp=_eigh_rule, numpy=(np.linalg.eigh,), raises=SINGULAR)
+@op(arrays=("x",), infer=_eigh_spec, vjp=_eigh_rule, numpy=(np.linalg.eigh,), raises=SINGULAR, cost=CUBIC)
 def eigh(x: Any, /, UPLO: Any = "L") -> EighResult:
     """Eigenvalues, ascending, and eigenvectors of Hermitian matrices; reads one triangle of x."""
     return EighResult(*np.linalg.eigh(x, UPLO))
@@ -162,7 +164,7 @@ def _eigvalsh_rule(g: Any, y: Any, x: Any, UPLO: str) -> Any:
     return _in_triangle(_sandwich(v, g, adjoint(v)), UPLO == "U")
 
 
-@op(arrays=("x",), infer=_eigvalsh_spec, vjp=_eigvalsh_rule, numpy=(np.linalg.eigvalsh,), raises=SINGULAR)
+@op(arrays=("x",), infer=_eigvalsh_spec, vjp=_eigvalsh_rule, numpy=(np.linalg.eigvalsh,), raises=SINGULAR, cost=CUBIC)
 def eigvalsh(x: Any, /, UPLO: Any = "L") -> Any:
     """Eigenvalues of Hermitian matrices, ascending."""
     return np.linalg.eigvalsh(x, UPLO)
@@ -187,7 +189,7 @@ def _eig_rule(g: Any, y: Any, x: Any) -> Any:
     return solve(vh, matmul(ops.where(_eye(x), _row(gw), inner), vh))
 
 
-@op(arrays=("x",), infer=_eig_spec, vjp=_eig_rule, numpy=(np.linalg.eig,), raises=SINGULAR)
+@op(arrays=("x",), infer=_eig_spec, vjp=_eig_rule, numpy=(np.linalg.eig,), raises=SINGULAR, cost=CUBIC)
 def eig(x: Any, /) -> EigResult:
     """Eigenvalues and eigenvectors, of length one, of square matrices, always complex."""
     w, v = np.linalg.eig(x)
@@ -206,6 +208,7 @@ def _eigvals_rule(g: Any, y: Any, x: Any) -> Any:
     vjp=_eigvals_rule,
     numpy=(np.linalg.eigvals,),
     raises=SINGULAR,
+    cost=CUBIC,
 )
 def eigvals(x: Any, /) -> Any:
     """Eigenvalues of square matrices, always complex."""
@@ -249,7 +252,7 @@ def _qr_wide(gq: Any, gr: Any, q: Any, r: Any, x: Any) -> Any:
     return ops.concat([left, matmul(q, gr_rest)], axis=-1) if m < n else left
 
 
-@op(arrays=("x",), infer=_qr_spec, vjp=_qr_rule, numpy=(np.linalg.qr,))
+@op(arrays=("x",), infer=_qr_spec, vjp=_qr_rule, numpy=(np.linalg.qr,), cost=CUBIC)
 def qr(x: Any, /, mode: Any = "reduced") -> QRResult:
     """Orthonormal Q and upper triangular R with x = Q R; mode is 'reduced' or 'complete'."""
     if mode not in ("reduced", "complete"):
@@ -306,7 +309,7 @@ def _svd_thin(gu: Any, gs: Any, gvh: Any, u: Any, s: Any, vh: Any) -> Any:
     return result
 
 
-@op(arrays=("x",), infer=_svd_spec, vjp=_svd_rule, numpy=(np.linalg.svd,), raises=SINGULAR)
+@op(arrays=("x",), infer=_svd_spec, vjp=_svd_rule, numpy=(np.linalg.svd,), raises=SINGULAR, cost=CUBIC)
 def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Singular value decomposition x = U diag(S) Vh, singular values descending; S alone without compute_uv."""
     if not compute_uv:
@@ -324,7 +327,7 @@ def _svdvals_rule(g: Any, y: Any, x: Any) -> Any:
     return _sandwich(u, g, vh)
 
 
-@op(arrays=("x",), infer=_svdvals_spec, vjp=_svdvals_rule, numpy=(np.linalg.svdvals,), raises=SINGULAR)
+@op(arrays=("x",), infer=_svdvals_spec, vjp=_svdvals_rule, numpy=(np.linalg.svdvals,), raises=SINGULAR, cost=CUBIC)
 def svdvals(x: Any, /) -> Any:
     """Singular values of each matrix, descending."""
     return np.linalg.svd(x, compute_uv=False)

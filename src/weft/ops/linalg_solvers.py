@@ -9,6 +9,7 @@ import numpy as np
 
 from weft import ops
 from weft.errors import ShapeError
+from weft.ops._cost import CUBIC, Cost
 from weft.ops._families import composite, conj, op, reduced_shape, reduction
 from weft.ops._matrices import (
     adjoint,
@@ -53,6 +54,7 @@ def _det_rule(g: Any, y: Any, x: Any) -> Any:
     infer=lambda x: Spec(square_shape("det", x)[:-2], inexact("det", x)),
     vjp=_det_rule,
     numpy=(np.linalg.det,),
+    cost=CUBIC,
 )
 def det(x: Any, /) -> Any:
     """Determinant of each square matrix."""
@@ -98,6 +100,7 @@ def _cofactor_rule(g: Any, y: Any, x: Any, direction: Any = None) -> Any:
     infer=lambda x: Spec(square_shape("cofactor", x), inexact("cofactor", x)),
     vjp=_cofactor_rule,
     raises=SINGULAR,
+    cost=Cost(scratch=1.0),
 )
 def cofactor(x: Any, /) -> Any:
     """Matrix of cofactors: the derivative of det with respect to each element."""
@@ -164,7 +167,7 @@ def _slogdet_rule(g: Any, y: Any, x: Any) -> Any:
     return _stretch(slope) * adjoint(inv(x))
 
 
-@op(arrays=("x",), infer=_slogdet_spec, vjp=_slogdet_rule, numpy=(np.linalg.slogdet,))
+@op(arrays=("x",), infer=_slogdet_spec, vjp=_slogdet_rule, numpy=(np.linalg.slogdet,), cost=CUBIC)
 def slogdet(x: Any, /) -> SlogdetResult:
     """Sign and logarithm of the absolute value of each determinant."""
     return SlogdetResult(*np.linalg.slogdet(x))
@@ -181,6 +184,7 @@ def _inv_rule(g: Any, y: Any, x: Any) -> Any:
     vjp=_inv_rule,
     numpy=(np.linalg.inv,),
     raises=SINGULAR,
+    cost=CUBIC,
 )
 def inv(x: Any, /) -> Any:
     """Inverse of each square matrix."""
@@ -210,7 +214,14 @@ def _solve_x1(g: Any, y: Any, a: Any, b: Any) -> Any:
     return -matmul(solve(adjoint(a), g), adjoint(y))
 
 
-@op(arrays=("x1", "x2"), infer=_solve_spec, vjp=(_solve_x1, _solve_x2), numpy=(np.linalg.solve,), raises=SINGULAR)
+@op(
+    arrays=("x1", "x2"),
+    infer=_solve_spec,
+    vjp=(_solve_x1, _solve_x2),
+    numpy=(np.linalg.solve,),
+    raises=SINGULAR,
+    cost=CUBIC,
+)
 def solve(x1: Any, x2: Any, /) -> Any:
     """The x with x1 @ x = x2, for one vector x2 or matrices."""
     return np.linalg.solve(x1, x2)
@@ -228,7 +239,7 @@ def _pinv_rule(g: Any, y: Any, x: Any, rtol: Any) -> Any:
     return left - matmul(x, matmul(y, left)) + right - matmul(matmul(right, y), x) - matmul(matmul(yh, g), yh)
 
 
-@op(arrays=("x",), infer=_pinv_spec, vjp=_pinv_rule, numpy=(np.linalg.pinv,), raises=SINGULAR)
+@op(arrays=("x",), infer=_pinv_spec, vjp=_pinv_rule, numpy=(np.linalg.pinv,), raises=SINGULAR, cost=CUBIC)
 def pinv(x: Any, /, rtol: Any = None) -> Any:
     """Moore-Penrose pseudo-inverse of each matrix; singular values below rtol times the largest count as zero."""
     x = np.asarray(x)
@@ -250,6 +261,7 @@ def _rank_spec(x: Any, rtol: Any) -> Spec:
     vjp=no_gradient("matrix_rank: the rank is an integer"),
     numpy=(np.linalg.matrix_rank,),
     raises=SINGULAR,
+    cost=CUBIC,
 )
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     """Number of singular values of each matrix above rtol times the largest."""
@@ -299,7 +311,7 @@ def _norm_rule(g: Any, y: Any, x: Any, axis: Any, keepdims: bool, ord: Any) -> A
     return ops.where(ops.logical_or(zero, flat), 0.0, g * ratio ** (ord - 1)) * ops.sign(x)
 
 
-@reduction(vjp=_norm_rule, numpy=(np.linalg.vector_norm,))
+@reduction(vjp=_norm_rule, numpy=(np.linalg.vector_norm,), cost=Cost(scratch=1.0))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
     """Norm of vectors along the given axes: 2, 1, inf, -inf, 0 (how many are not zero) or any p."""
     half = dtype_of(x) == np.float16  # whose squares leave its range early

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.ops._cost import CHEAP
 from weft.ops._families import Reals, binary, pointwise, unary
 from weft.ops._op import Op, alias, no_gradient
 
@@ -155,6 +156,7 @@ where: Op = pointwise(
     numpy=(np.where,),
     domain=(Reals(0, 2, kind="b"), Reals(), Reals()),
     doc="The element of x1 where the condition is true, of x2 where it is not.",
+    cost=CHEAP,
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError, UnknownRank, UnknownShape
+from weft.ops._cost import CHEAP
 from weft.ops._dim import Dim, agree, divides, fits_dim, unknown_size
 from weft.ops._families import composite, movement, op
 from weft.ops._op import OWN, SHOWN, TABLE, VIEW, like, no_gradient
@@ -246,6 +247,7 @@ def _broadcast_all(arrays: tuple[Any, ...]) -> tuple[Spec, ...]:
     linear=True,
     memory=SHOWN,
     always_array=True,
+    cost=CHEAP,
 )
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """All arrays broadcast to their common shape."""
@@ -270,7 +272,7 @@ def _tile_back(g: Any, y: Any, x: Any, repetitions: Any) -> Any:
     return reshape(TABLE["sum"](apart, axis=tuple(range(0, 2 * len(sizes), 2))), shape_of(x))
 
 
-@movement(shape=_tiled, numpy=(np.tile,), vjp=_tile_back, memory=OWN, always_array=True)
+@movement(shape=_tiled, numpy=(np.tile,), vjp=_tile_back, memory=OWN, always_array=True, cost=CHEAP)
 def tile(x: Any, repetitions: Any) -> Any:
     """The array laid side by side, `repetitions` times along each dimension."""
     return np.tile(x, repetitions)
@@ -312,6 +314,7 @@ def add_along(shape: Shape, axis: int, index: Any, g: Any) -> Any:
     numpy=(np.repeat,),
     linear=True,
     raises=SECOND_BELOW_ZERO,
+    cost=CHEAP,
 )
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element repeated along an axis, all equally often or each its own number of times."""
@@ -350,7 +353,7 @@ def _rolled(old: Shape, shift: Any, axis: Any = None) -> Shape:
     return old
 
 
-@movement(shape=_rolled, numpy=(np.roll,), vjp=_roll_back, memory=OWN, always_array=True)
+@movement(shape=_rolled, numpy=(np.roll,), vjp=_roll_back, memory=OWN, always_array=True, cost=CHEAP)
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved along the given axes; what leaves at one end enters at the other."""
     return np.roll(x, shift, axis)

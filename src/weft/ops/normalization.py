@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DtypeError, ShapeError
+from weft.ops._cost import CHEAP, Cost
 from weft.ops._families import composite, op
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops.creation import full
@@ -162,6 +163,7 @@ def _back_to_variance(h: Any, x: Any, g: Any, g_mean: Any, g_variance: Any, y: A
         _back_to_variance,
     ),
     always_array=True,
+    cost=Cost(scratch=1.3),
 )
 def standardize_input(
     g: Any,
@@ -256,6 +258,7 @@ def _weight_axes(g: Any, value: Any, axis: int) -> tuple[int, ...]:
         lambda g, y, x, weight, bias, axis: sum(g, axis=_weight_axes(g, bias, axis)),
     ),
     memory=None,
+    cost=CHEAP,
 )
 def scale_shift(x: Any, weight: Any, bias: Any, axis: int) -> Any:
     """X * weight + bias, where either may be None; their axes are those of x from `axis` on."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import NotDifferentiable, ShapeError, UnknownShape
+from weft.ops._cost import CHEAP
 from weft.ops._dim import fits_dim
 from weft.ops._families import op
 from weft.ops._op import TABLE
@@ -119,7 +120,14 @@ def _constant_back(g: Any, y: Any, x: Any, pad_width: Any, mode: str, constant_v
     return TABLE["stack"](pairs[::-1])
 
 
-@op(arrays=("x", "constant_values"), infer=_padded, vjp=(_pad_back, _constant_back), numpy=(np.pad,), always_array=True)
+@op(
+    arrays=("x", "constant_values"),
+    infer=_padded,
+    vjp=(_pad_back, _constant_back),
+    numpy=(np.pad,),
+    always_array=True,
+    cost=CHEAP,
+)
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
     """The array with elements added before and after each axis.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ops._cost import Cost
 from weft.ops._dim import Dim, dim_max, fits_dim
 from weft.ops._families import composite, conj, op, reduced_shape, reduction
 from weft.ops._op import no_gradient
@@ -167,7 +168,10 @@ def std(
     return found if dtype_of(found) == dtype else astype(found, dtype)
 
 
-@reduction(vjp=lambda g, y, x, axis, keepdims: spread(g, x, axis) * conj(exp_share(spread(y, x, axis), x)))
+@reduction(
+    vjp=lambda g, y, x, axis, keepdims: spread(g, x, axis) * conj(exp_share(spread(y, x, axis), x)),
+    cost=Cost(scratch=2.0),
+)
 def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """Logarithm of the sum of exponentials along the given axes, without overflow."""
     x, axis = np.asarray(x), axis_tuple(axis)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.ops._blocks import converter, floating
+from weft.ops._cost import Cost
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of
 from weft.ops.elementwise import negative
@@ -122,7 +123,12 @@ def softmax(x: Any, axis: int = -1) -> Any:
     return _along_axis(_softmax_rows, normalize_axis("softmax", axis, x.ndim), x)
 
 
-@op(arrays=("x",), infer=_axis_spec("log_softmax"), vjp=lambda g, y, x, axis: log_softmax_input(g, y, axis))
+@op(
+    arrays=("x",),
+    infer=_axis_spec("log_softmax"),
+    vjp=lambda g, y, x, axis: log_softmax_input(g, y, axis),
+    cost=Cost(scratch=1.0),
+)
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """Logarithm of softmax(x) along the axis, without the rounding of taking it afterwards."""
     x = floating("log_softmax", x)

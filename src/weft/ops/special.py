@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DtypeError
+from weft.ops._cost import Cost
 from weft.ops._families import Reals, unary
 from weft.ops.elementwise import abs
 from weft.ops.logic import less, where
@@ -162,6 +163,7 @@ erf = unary(
     derivative=lambda y, x: exp(-x * x) * _SLOPE,
     domain=Reals(complex=False),
     doc="Error function of each element: the share of a normal distribution within x * sqrt(2) deviations.",
+    cost=Cost(scratch=1.0, in_blocks=True),
 )
 erfc = unary(
     "erfc",

@@ -5,39 +5,20 @@ Sizes that only running tells are estimated by their hints.
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any
 
 from weft.graph import Node
+from weft.graph._arguments import map_arg
 from weft.graph._control import cond, switch
 from weft.ops import Spec
+from weft.ops._cost import Cost
 from weft.ops._op import SHOWN, VIEW, Op
 from weft.transform._calls import op_call
 from weft.transform._partition_turns import Turns, size_of
 from weft.transform._split import cheap, estimate
 
-_POINTWISE = frozenset(
-    "astype stop_gradient clip nan_to_num softplus hardtanh leaky_relu leaky_relu_slope gelu gelu_slope scale_shift "
-    "tril triu where split unstack broadcast_arrays concat stack roll tile repeat pad diagonal".split()
-)
-# Copies of the largest array that a call takes or gives, which it makes and drops again.
-_SCRATCH: dict[str, float] = {
-    **dict.fromkeys(
-        "silu silu_slope log_softmax leaky_relu vector_norm fft ifft cumulative_prod cofactor".split(), 1.0
-    ),
-    **dict.fromkeys("gelu gelu_slope erf".split(), 1.0),
-    **dict.fromkeys("standardize_input conv_input conv_weight".split(), 1.3),
-    "softplus": 3.1,
-    "logsumexp": 2.0,
-    "scatter_add": 3.0,
-    "conv_bias": 0.6,
-    "conv": 0.6,
-    "sigmoid": 0.4,
-}
-_IN_BLOCKS = frozenset("gelu gelu_slope erf".split())  # calls that go over large arrays block by block
-_BLOCK = 500_000  # elements
-_CUBIC = frozenset("det slogdet inv solve pinv cholesky eigh eigvalsh eig eigvals qr svd svdvals matrix_rank".split())
+_BLOCK = 500_000  # elements, of calls that go over large arrays block by block
 
 
 def memory_of(type_: Any) -> float:
@@ -48,14 +29,15 @@ def memory_of(type_: Any) -> float:
 def scratch_bytes(node: Node) -> float:
     """Bytes that a call needs besides what it is given and what it gives, while it runs."""
     called = op_call(node) if node.op == "call_function" and not node.bodies else None
-    if called is None or called[0].name not in _SCRATCH:
+    cost = Cost() if called is None else called[0].cost
+    if called is None or not cost.scratch:
         return 0.0
     specs = [node.meta.get("type"), *(_spec(argument) for argument in called[1])]
     largest = max((memory_of(spec) for spec in specs), default=0.0)
-    if called[0].name not in _IN_BLOCKS:
-        return _SCRATCH[called[0].name] * largest
+    if not cost.in_blocks:
+        return cost.scratch * largest
     width = max((spec.dtype.itemsize for spec in specs if isinstance(spec, Spec)), default=1)
-    return min(width * largest, width * _BLOCK) + _SCRATCH[called[0].name] * largest
+    return min(width * largest, width * _BLOCK) + cost.scratch * largest
 
 
 def base_of(node: Node) -> Node:
@@ -116,7 +98,7 @@ def is_cheap(node: Node) -> bool:
     if node.op != "call_function" or node.bodies or node.is_impure():
         return False
     called = op_call(node)
-    return called is not None and (called[0].name in _POINTWISE or _creates(called[0]))
+    return called is not None and (called[0].cost.cheap or _creates(called[0]))
 
 
 def _creates(op: Op) -> bool:
@@ -138,23 +120,18 @@ def arithmetic(node: Node, turns: Turns) -> float:
     op, arguments = called
     if op.memory in (VIEW, SHOWN) or _creates(op) or op.name == "getitem":
         return 0.0
-    specs = [_spec(argument) for argument in arguments]
-    result = _elements(node.meta.get("type"))
-    if op.name == "matmul" and specs[0] is not None and specs[0].shape:
-        return 2 * result * estimate(specs[0].shape[-1])
-    if op.name == "linear" and specs[1] is not None:
-        return 2 * result * estimate(specs[1].shape[-1])
-    if op.name in ("conv", "conv_bias") and specs[1] is not None:
-        return 2 * result * math.prod(estimate(dim) for dim in specs[1].shape[1:])
-    if op.name in ("conv_input", "conv_weight"):
-        return _convolved(specs, node)
-    if op.name in ("index_update", "index_add"):
-        return 1.0 if specs[2] is None else size_of(specs[2])
-    if op.name == "contract":
-        return 2 * _all_indices(arguments)
-    if op.name in _CUBIC and specs[0] is not None and specs[0].shape:
-        return size_of(specs[0]) * estimate(specs[0].shape[-1])
-    return max([result, *(size_of(spec) for spec in specs if spec is not None)])
+    type_ = node.meta.get("type")
+    if op.cost.arithmetic is not None:
+        given = map_arg(arguments, lambda each: _estimated(each.meta.get("type")))
+        return op.cost.arithmetic(_estimated(type_), *given)
+    return max([_elements(type_), *(size_of(spec) for spec in map(_spec, arguments) if spec is not None)])
+
+
+def _estimated(type_: Any) -> Any:
+    """A type with about the sizes that arrays have; None for what is no array."""
+    if isinstance(type_, (tuple, list)):
+        return tuple(map(_estimated, type_))
+    return Spec(map(estimate, type_.shape), type_.dtype) if isinstance(type_, Spec) else None
 
 
 def repeated(node: Node, turns: Turns) -> tuple[int, float]:
@@ -179,22 +156,3 @@ def _elements(type_: Any) -> float:
     if isinstance(type_, Spec):
         return size_of(type_)
     return sum(map(_elements, type_)) if isinstance(type_, (tuple, list)) else 1.0
-
-
-def _convolved(specs: list[Spec | None], node: Node) -> float:
-    """The gradients of a convolution: as much as the convolution itself."""
-    shapes = [*(spec for spec in specs if spec is not None), node.meta["type"]]
-    weight = min(shapes, key=size_of)
-    rest = sorted(size_of(spec) for spec in shapes)[1:]
-    return 2 * rest[0] * math.prod(estimate(dim) for dim in weight.shape[1:])
-
-
-def _all_indices(arguments: tuple[Any, ...]) -> float:
-    """How many products a contraction sums: one for each combination of its indices."""
-    equation, operands = arguments[0], arguments[1]
-    sizes: dict[str, float] = {}
-    for letters, operand in zip(equation.partition("->")[0].split(","), operands, strict=True):
-        spec = _spec(operand)
-        if spec is not None:
-            sizes.update((letter, estimate(dim)) for letter, dim in zip(letters, spec.shape, strict=False))
-    return math.prod(sizes.values())
