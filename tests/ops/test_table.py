@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 from cases import REFERENCES, Case, by_op, integers, load_all, normal, rng, uniform
 from tape import Traced, gradients
 
@@ -15,9 +16,10 @@ import weft
 from each import each
 from weft import pytree
 from weft.errors import NotDifferentiable, UnknownShape
-from weft.ops import TABLE, Spec, spec_of
+from weft.ops import TABLE, Spec, _op, spec_of
 from weft.ops._families import Reals
 from weft.ops._op import OWN, SHOWN, VIEW, Op
+from weft.ops._raises import BAD_VALUES
 
 CASES = load_all()
 POINTWISE = [op for op in TABLE.values() if op.domain is not None]
@@ -185,8 +187,11 @@ def _abstract(op: Op, arguments: tuple[Any, ...]) -> list[Any]:
     return [spec_of(a) if name in op.arrays else a for name, a in zip(names, arguments, strict=True)]
 
 
-def test_an_op_that_says_nothing_of_memory_may_give_any() -> None:
-    assert Op.__init__.__kwdefaults__["memory"] is None
+def test_an_op_that_says_nothing_may_do_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_op, "_ops", {})
+    silent = Op("silent", eval=abs, infer=abs, vjp=(), arrays=(), doc="")
+    assert silent.memory is None
+    assert silent.raises == BAD_VALUES
     assert {op.memory for op in TABLE.values()} == {OWN, VIEW, SHOWN, None}
 
 
