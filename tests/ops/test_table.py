@@ -189,7 +189,7 @@ def _abstract(op: Op, arguments: tuple[Any, ...]) -> list[Any]:
 
 def test_an_op_that_says_nothing_may_do_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_op, "_ops", {})
-    silent = Op("silent", eval=abs, infer=abs, vjp=(), arrays=(), doc="")
+    silent = Op("silent", eval=abs, infer=abs, vjp=(), arrays=(), doc="Nothing.")
     assert silent.memory is None
     assert silent.raises == BAD_VALUES
     assert {op.memory for op in TABLE.values()} == {OWN, VIEW, SHOWN, None}
