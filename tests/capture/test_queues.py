@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable
 from typing import Any
 
@@ -102,3 +103,28 @@ def test_searches_are_captured(how: Any, program: Callable[..., Any]) -> None:
         assert_same(call(captured, given), call(program, given))
     if how is weft.compile:
         assert not captured._ran_plainly
+
+
+def reached(room: Any, start: int, kind: Any) -> tuple[int, int]:
+    """How many places are reached from one; what is put has no part in what a loop that was given up has put."""
+    waiting, turns = kind(), 0
+    seen = [False for _ in range(len(room))]
+    seen[start] = True
+    waiting.put(start)
+    while waiting.qsize() and turns < 50:
+        at = waiting.get()
+        turns += 1
+        for to in range(len(room)):
+            if not seen[to] and room[at][to] > 0:
+                seen[to] = True
+                waiting.put(to)
+    return turns, sum(seen)
+
+
+@pytest.mark.parametrize("kind", [queue.Queue, queue.LifoQueue, queue.PriorityQueue])
+@pytest.mark.parametrize("dynamic", [None, True, False])
+def test_what_a_queue_holds_is_put_back(kind: Any, dynamic: Any) -> None:
+    room = [[0, 1, 1, 0, 0], [0, 0, 2, 8, 0], [0, 0, 0, 9, 0], [0, 0, 0, 0, 0], [3, 0, 0, 0, 0]]
+    compiled = weft.compile(reached, dynamic=dynamic)
+    for start in (0, 2, 4):
+        assert compiled(room, start, kind) == reached(room, start, kind)

@@ -121,8 +121,9 @@ class Watch:
         self.objects[id(value)] = (value, held)
         if isinstance(value, _BYTES):
             return []
-        if not (_own(kind) or isinstance(value, Collection)):
-            return gc.get_referents(value) if held[3:] else []
+        if not (_own(kind) or isinstance(value, Collection)):  # a queue, for instance, and the deque in it
+            holding = [part for part in held[2] if isinstance(part, (*_HOLDING, *_BYTES))]
+            return gc.get_referents(value) if held[3:] else holding
         return [part for piece in held for part in piece]
 
     def changed(self) -> list[tuple[Any, Any]]:
