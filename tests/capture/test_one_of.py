@@ -312,3 +312,34 @@ def test_numbers_as_keys(program: Any, mapping: Any) -> None:
 def test_what_leaves_a_derivative_is_refused() -> None:
     with pytest.raises(CaptureError, match="one of several functions or objects"):
         weft.vjp(a_function_given_back, X)
+
+
+class Nearest:
+    """Keeps the mean of each class under the number that `np.unique` gives for it."""
+
+    def fit(self, x: Any, y: Any) -> None:
+        self.classes, self.means, self.counts = np.unique(y), {}, {}
+        for c in self.classes:
+            self.means[c] = x[y == c].mean(axis=0)
+            self.counts[c] = (y == c).sum()
+
+    def predict(self, x: Any) -> Any:
+        return np.array([self.nearest(row) for row in x])
+
+    def nearest(self, row: Any) -> Any:
+        distances = [np.sum((row - self.means[c]) ** 2) / self.counts.get(c, 1) for c in self.classes]
+        return self.classes[np.argmin(distances)]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16, np.float64, bool])
+def test_items_by_numbers_of_numpy(dtype: Any) -> None:
+    x, y = np.random.default_rng(0).standard_normal((9, 2)), (np.arange(9) % 3).astype(dtype)
+    model = Nearest()
+    weft.compile(model.fit)(x, y)
+    compiled = weft.compile(model.predict)
+    for rows in (x, x[:1], -x):
+        np.testing.assert_array_equal(compiled(rows), model.predict(rows), strict=True)
+    assert compiled.cache_info().misses == 1
+    model.classes = model.classes + np.ones(1, model.classes.dtype) * 7
+    with pytest.raises(KeyError):
+        compiled(x)

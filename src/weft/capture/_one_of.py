@@ -29,6 +29,8 @@ CALLED = (
 
 _EXACT = 2**53
 """Integers below are numbers of their own as floats as well."""
+_AS_PYTHON = "?bBhHiIlLqQd"
+"""Dtypes of which a number is the key that Python's number of the same value is: not so float32."""
 
 
 class OneOf(Traced):
@@ -128,9 +130,10 @@ def get_of_key(recorder: Recorder, mapping: dict[Any, Any], keys: Any, key: Any,
 
 def number_keys(mapping: dict[Any, Any]) -> Any:
     """The keys of a dict as an array, where all are numbers that an array tells apart as the dict does; else None."""
+    plain = [key.item() if isinstance(key, np.generic) and key.dtype.char in _AS_PYTHON else key for key in mapping]
     for kinds in ((bool, int), (float,)):
-        if mapping and all(type(key) in kinds for key in mapping):
-            return np.array([*mapping], kinds[-1]) if all(abs(key) < _EXACT for key in mapping) else None
+        if plain and all(type(key) in kinds for key in plain):
+            return np.array(plain, kinds[-1]) if all(abs(key) < _EXACT for key in plain) else None
     return None
 
 
