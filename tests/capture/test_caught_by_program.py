@@ -263,3 +263,22 @@ def test_what_lacks_may_be_there_later(program: Any, kind: Any, monkeypatch: pyt
         np.testing.assert_array_equal(compiled(owner, np.ones(2)), program(same, np.ones(2)))
         assert vars(owner) == vars(same)
     assert not compiled._ran_plainly
+
+
+def test_assertions_of_numpy_that_the_program_catches() -> None:
+    def whole(x):
+        rest = np.asarray(x) % 1
+        if rest.ndim > 0:
+            rest[rest > 0.5] = 1 - rest[rest > 0.5]
+        try:
+            np.testing.assert_allclose(rest, 0, atol=1e-3)
+        except AssertionError:
+            raise ValueError("no whole numbers") from None
+        return np.round(x).astype(np.int64)
+
+    compiled = weft.compile(whole)
+    for x in (np.array([1.0, 2.0]), np.array([3.0001, 3.9999])):
+        np.testing.assert_array_equal(compiled(x), whole(x))
+    assert not compiled._ran_plainly
+    with pytest.raises(ValueError, match="no whole numbers"):
+        compiled(np.array([1.0, 2.5]))

@@ -245,3 +245,31 @@ def test_memory_order_of_results() -> None:
     a = np.arange(12.0).reshape(3, 4)
     for got, expected in zip(weft.compile(copies_in_orders)(a, 5), copies_in_orders(a, 5), strict=True):
         assert got.strides == expected.strides
+
+
+def test_how_an_array_may_be_used_is_not_changed() -> None:
+    def fixed(x):
+        y = x * 2
+        y.flags.writeable = False
+        return y
+
+    def fixed_by_key(x):
+        y = x * 2
+        y.flags["WRITEABLE"] = False
+        return y
+
+    def opened(x):
+        y = np.diag(np.outer(x, x))
+        y.flags.writeable = True
+        return y
+
+    def as_it_is(x):
+        y = x * 2
+        y.flags.writeable = True
+        y[0] = 7.0
+        return y
+
+    for program in (fixed, fixed_by_key, opened):
+        with pytest.raises(weft.errors.CaptureError, match="changes how an array may be used"):
+            weft.compile(program)(np.ones(3))
+    np.testing.assert_array_equal(weft.compile(as_it_is)(np.ones(3)), as_it_is(np.ones(3)))

@@ -679,6 +679,10 @@ def test_what_a_library_may_have_given_an_object_is_not_taken_for_known(lib: Any
 
 
 def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
+    class Found:
+        def __init__(self):
+            self.tables = []
+
     class Holder:
         def __init__(self):
             self.table, self.other, self.cache = lib.Table(a=[1.0, 2.0]), lib.Table(b=[3.0]), {}
@@ -699,6 +703,11 @@ def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
         held.table["c"] = x
         return held.table["c"].total()
 
+    def kept_in_a_list(held, x):
+        found = Found()
+        found.tables.append(held.table)
+        return found, x * len(found.tables)
+
     def one_or_the_other(held, x):
         found = held.cache.get("found")
         if found is None:
@@ -706,7 +715,7 @@ def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
             held.cache["found"] = found
         return found, len(found) * x
 
-    for program in (items, size_and_members, loops, changed, one_or_the_other):
+    for program in (items, size_and_members, loops, changed, kept_in_a_list, one_or_the_other):
         compiled = weft.compile(program)
         held, same = Holder(), Holder()
         for step in range(3):

@@ -115,6 +115,9 @@ class _Table(list):
         list.__init__(self, [_Row(row, self) for row in rows])
         self.scale = scale
 
+    def insert(self, place, row):
+        list.insert(self, place, [*row, "inserted"])
+
 
 def scaled_sum(row, y):
     return sum(row) * row.table.scale + y
@@ -125,11 +128,17 @@ def row_added(row, y):
     return len(row.table)
 
 
+def inserted_past_its_class(row, y):
+    list.insert(row.table, 0, (y, y))
+    row.table.insert(0, (y,))
+    return list.count(row.table, (y, y))
+
+
 def table_made(row, y):
     return _Table([[y, 2.0]], 3.0)
 
 
-@pytest.mark.parametrize("program", [scaled_sum, row_added, table_made])
+@pytest.mark.parametrize("program", [scaled_sum, row_added, inserted_past_its_class, table_made])
 def test_containers_that_hold_themselves(program: Callable[..., Any]) -> None:
     compiled = weft.compile(program)
     for y in (1.0, 4.0):

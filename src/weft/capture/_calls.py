@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any, cast
 
 from weft.capture._changes import refuse_advance, uncaptured
+from weft.capture._chosen import Joined
 from weft.capture._iterables import Items
 from weft.capture._missing import question
 from weft.capture._object_calls import object_call
@@ -16,7 +17,9 @@ from weft.capture._own_operators import updated_own
 from weft.capture._plain import UPDATES
 from weft.capture._python_calls import asked_of
 from weft.capture._special import hashed
+from weft.capture._state_places import KEEPING
 from weft.capture._values import Array, Traced
+from weft.graph._effects import _WRITING_METHODS
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -40,6 +43,8 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
     if isinstance(function, _OF_A_CLASS) and args and isinstance(args[0], function.__objclass__):
         function, args = function.__get__(args[0]), args[1:]  # `list.append(items, x)`
     elif type(function) is types.MethodDescriptorType and args and isinstance(args[0], Opaque):
+        if not isinstance(args[0], Joined):
+            return _of_class(recorder, function, args, kwargs)
         function, args = recorder.hooks.attr(args[0], function.__name__), args[1:]
     elif type(function) is types.MethodWrapperType and function.__name__ == "__call__":
         return call(recorder, function.__self__, args, kwargs)
@@ -75,6 +80,15 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
         if function in _UPDATES:
             return updated(recorder, _UPDATES[function], *args)
     return asked_of(recorder, recorder.run(function, args, kwargs), args)
+
+
+def _of_class(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`list.append(items, x)` of a value of unknown class, which may have a method of that name of its own."""
+    if function.__name__ in KEEPING:
+        recorder.lists.hold(args[1:])
+        args = (args[0], *(recorder.state.handed(args[1:]) if recorder.state.used else args[1:]))
+    recorder.stores += function.__name__ in _WRITING_METHODS
+    return recorder.wrapped(function, args, kwargs)
 
 
 def _texts(recorder: Recorder, given: Any) -> Any:

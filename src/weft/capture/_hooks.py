@@ -409,7 +409,7 @@ class Hooks(PlainHooks):
         if isinstance(target, Joined):
             target.refuse_change(f".{name} = ...")
         if isinstance(target, Opaque):
-            self.recorder.create(setattr, (target, name, value), {}, None)
+            target.assign(name, value)
             return
         if isinstance(target, OneOf):
             target.set_attribute(name, value)

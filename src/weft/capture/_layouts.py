@@ -117,6 +117,16 @@ class Flags(Opaque):
             self.recorder.refuse(".flags.owndata of a traced array", help="compute with the array itself")
         return None if order is None else is_contiguous(self.recorder, array, order)
 
+    def assign(self, name: str, value: Any) -> None:
+        """Refuse what NumPy would hold later writes against; that an array may be written which may be is no change."""
+        if self._asked(name) is not True or value is not True:
+            self.recorder.refuse(
+                f".flags.{name.lower()} = … changes how an array may be used", help="leave it out, or copy the array"
+            )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.assign(key, value)
+
     def __getattr__(self, name: str) -> Any:
         known = self._asked(name)
         return self.recorder.opaque(getattr, (self, name), {}) if known is None else known

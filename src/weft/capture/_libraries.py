@@ -145,7 +145,8 @@ class Libraries:
         """What Python gives for such an object, in a tuple: `frame[key]`, `len(frame)`; None of any other call."""
         if self.inside is not None or kwargs or not args or not self.is_open(args[0]):
             return None
-        if isinstance(function, types.FunctionType) or function in _OF_ITSELF:
+        pythons = isinstance(function, type) or isinstance(getattr(function, "__self__", None), types.ModuleType)
+        if not pythons or function.__module__ not in ("builtins", "_operator") or function in _OF_ITSELF:
             return None
         return (self.record(function, args, kwargs),)
 

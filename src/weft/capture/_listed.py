@@ -65,6 +65,8 @@ def _leaves_nothing(node: Any) -> bool:
         return True  # of a list that the program made
     if node.bodies or _draws(node):
         return True  # their nodes are looked at one by one
+    if str(getattr(node.target, "__module__", "")).startswith("numpy.testing"):
+        return True  # an assertion of NumPy's: it raises, or does nothing
     kind = kind_of(node)
     if kind == EFFECT:
         return node.target in (check, fail) or getattr(node.target, CHECKS, False)

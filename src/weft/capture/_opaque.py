@@ -74,6 +74,10 @@ class Opaque(Traced):
         (kept,) = state.handed((value,)) if state.used else (value,)
         self.recorder.create(operator.setitem, (self, key, kept), {}, None)
 
+    def assign(self, name: str, value: Any) -> None:
+        """`self.name = value`."""
+        self.recorder.create(setattr, (self, name, value), {}, None)
+
     def __len__(self) -> int:
         raise self.recorder.refuse_value(self, "len() in code that is not captured")
 

@@ -357,8 +357,6 @@ class Running(SizeNodes):
             return method(self, function, owner, args, kwargs)
         if is_opaque((args, kwargs)) and function in _ASKING:
             return self.opaque(function, args, kwargs)
-        if isinstance(function, types.MethodDescriptorType) and args and isinstance(args[0], Opaque):
-            return self.wrapped(function, args, kwargs)  # of the class, whatever class of the program's it derives from
         if takes_grown(self, args, kwargs):
             return uncaptured(self, function, args, kwargs)
         if (
