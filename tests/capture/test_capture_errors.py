@@ -208,3 +208,45 @@ def test_a_refusal_that_the_program_catches() -> None:
 
     with pytest.raises(CaptureError, match="it would be called once"):
         weft.compile(program)(X)
+
+
+def key_of_one_side(x: Any) -> Any:
+    found = {}
+    if x.sum() > 0:
+        found["b"] = x
+    else:
+        found["a"] = -x
+    return found
+
+
+class Open:
+    """An object that a program gives attributes."""
+
+
+def attribute_of_one_side(x: Any) -> Any:
+    made = Open()
+    if x.sum() > 0:
+        made.a = x  # type: ignore[attr-defined]
+    return made
+
+
+def no_value_of_a_graph(x: Any) -> Any:
+    y = x * 2
+    return iter([1, 2]), y
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (key_of_one_side, "the key 'a' is assigned on one side of a branch only: it is not where the condition"),
+        (attribute_of_one_side, "the attribute a is assigned on one side of a branch only: it is not where the"),
+        (no_value_of_a_graph, "a value of type builtins.list_iterator cannot be an argument or a result"),
+    ],
+)
+def test_what_a_result_cannot_be_names_the_line_that_gives_it_back(program: Callable[..., Any], said: str) -> None:
+    lines, first = inspect.getsourcelines(program)
+    with pytest.raises(CaptureError) as caught:
+        weft.compile(program)(X)
+    text = str(caught.value)
+    assert text.startswith(said)
+    assert f":{first + len(lines) - 1}, in {program.__name__}\n    {lines[-1].strip()}" in text

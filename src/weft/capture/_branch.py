@@ -446,8 +446,10 @@ class Join:
     @staticmethod
     def _why(name: str, first: bool, branch: Any) -> str:
         there = branch.lines(name)[1 if first else 0]
+        there = f"at {there}, but" if not there.startswith("before") else "it is"
+        what = {"[": f"the key {name[1:-1]}", ".": f"the attribute {name[1:]}"}.get(name[0], name)
         return (
-            f"{name} is assigned on one side of a branch only: at {there}, but not where the condition of "
+            f"{what} is assigned on one side of a branch only: {there} not where the condition of "
             f"line {branch.site.line} is {'true' if first else 'false'}"
         )
 

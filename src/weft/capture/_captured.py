@@ -160,6 +160,7 @@ def _capture(
             result = recorder.run(plain, tuple(call_args), call_kwargs)
             if recorder.refused is not None:
                 raise recorder.refused
+            recorder.giving_back = plain
             finish(recorder, result)
     except PathEnded:
         with recorder.within(recorder.root):

@@ -34,6 +34,8 @@ class Refusals:
     """The part of a recorder that decides and refuses."""
 
     refused: Any
+    giving_back: Any = None
+    """The function whose result is looked at, when it has ended."""
 
     def refuse(
         self: Any, message: str, *, help: str | None = None, decides_path: bool = False, result_of: Any = None
@@ -46,7 +48,7 @@ class Refusals:
         if library is not None:
             message = f"{library} cannot be captured: {message}"
             help = WRAP
-        where = _where.return_line(result_of) or _where.user_line(self.package)
+        where = _where.return_line(result_of or self.giving_back) or _where.user_line(self.package)
         made = CaptureError(message, where=where, help=help)
         made.decides_path = decides_path
         if self.refused is None:
@@ -207,7 +209,10 @@ class Refusals:
             raise UnboundLocalError(
                 f"cannot access local variable '{value.name}' where it is not associated with a value"
             )
-        return self.refuse(value.why, help=f"assign {value.name} before, or on every path")
+        what = {"[": "it before, such as None", ".": "it before, such as None"}.get(
+            value.name[0], f"{value.name} before"
+        )
+        return self.refuse(value.why, help=f"assign {what}, or on every path")
 
 
 def known_sizes(value: Any) -> Any:

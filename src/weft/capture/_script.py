@@ -178,6 +178,7 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
         if recorder.refused is None or isinstance(error, CaptureError):
             raise
         raise recorder.refused from error
+    recorder.giving_back = plain
     check_order(recorder, result)
     check_given_back(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))
