@@ -18,7 +18,7 @@ from weft import pytree
 from weft.errors import NotDifferentiable, UnknownShape
 from weft.ops import TABLE, Spec, _op, spec_of
 from weft.ops._families import Reals
-from weft.ops._op import OWN, SHOWN, VIEW, Op
+from weft.ops._op import ANY_ORDER, ORDER_KEPT, OWN, SHOWN, VIEW, Op
 from weft.ops._raises import BAD_VALUES
 
 CASES = load_all()
@@ -113,6 +113,20 @@ def _arrays(value: Any) -> list[np.ndarray]:
 
 def _strides(x: np.ndarray) -> list[int]:
     return [stride for stride, size in zip(x.strides, x.shape, strict=True) if size > 1 and x.size]
+
+
+@by_op(EVERY)
+def test_order(cases: list[Case]) -> None:
+    """The axes of results lie as the op says, of arrays by rows and by columns."""
+    each(cases, _check_order)
+
+
+def _check_order(case: Case) -> None:
+    op = TABLE[case.op]
+    if op.memory == OWN and op.order != ANY_ORDER:
+        assert all(array.flags.c_contiguous for array in _arrays(op(*_laid_out(case.args, np.copy), **case.kwargs)))
+    if op.order == ORDER_KEPT and len({array.shape for array in _arrays(case.args)}) == 1:
+        assert all(array.flags.f_contiguous for array in _arrays(op(*_laid_out(case.args, _by_columns), **case.kwargs)))
 
 
 @by_op(EVERY)

@@ -54,7 +54,7 @@ from weft.graph._control import check
 from weft.graph._effects import _WRITING_METHODS
 from weft.ops import Op, Spec
 from weft.ops._dim import Dim, Sizes, fits_a_hint, hint_of, unknown_sizes
-from weft.ops._op import op_of
+from weft.ops._op import ANY_ORDER, ORDER_KEPT, op_of
 from weft.ops._raises import OF_VALUES
 from weft.random import Generator
 
@@ -80,12 +80,6 @@ _REPEATED = frozenset({str, bytes, bytearray, list, tuple, deque})
 _READING = frozenset({"count", "index", "get", "__getitem__", "__contains__"})  # methods that only read
 _NO_NUMBERS = _REPEATED | {dict, OrderedDict, defaultdict, Counter, set, frozenset, range, slice, type(None), type(...)}
 _OPERANDS = frozenset({Array, Scalar, int, float, complex, np.float64})
-# Ops whose results need not lie in order, whatever they are given.
-_IN_ANY_ORDER = frozenset(
-    "argwhere einsum geomspace histogram2d linspace_along logspace nanpercentile nanquantile unique".split()
-)
-# Functions whose results keep the order of what they are given, as those of ufuncs do.
-_KEEPING_ORDER = frozenset({"where", "empty_like", "full_like", "ones_like", "zeros_like"})
 
 
 class Recorder(Running, Memory, Refusals):
@@ -361,9 +355,8 @@ class Recorder(Running, Memory, Refusals):
             node.meta["called"] = called
         # NumPy keeps the order of what it was given, where it can. Whether that matters turns out later, if at all.
         given: Any = [a for a in arrays_in(arguments) if len(a.spec.shape) > 1]
-        alike = isinstance(op.eval, np.ufunc) or op.name in _KEEPING_ORDER
-        layout = (Alike(given) if alike else given) or "C"
-        if op.name in _IN_ANY_ORDER:
+        layout = (Alike(given) if op.order == ORDER_KEPT else given) or "C"
+        if op.order == ANY_ORDER:
             whole = op.name == "unique" and arguments[list(op.__signature__.parameters).index("axis")] is None
             layout = "C" if whole else False
         return self.wrap(node, type_, array=op.always_array, tensor=tensor, layout=layout)

@@ -23,7 +23,7 @@ import numpy as np
 from weft.errors import DtypeError, NotDifferentiable
 from weft.ops._dim import Dim
 from weft.ops._drawing import RandomOp
-from weft.ops._op import OWN, TABLE, VIEW, Facts, Op, Rule, Rules, is_flat
+from weft.ops._op import ORDER_KEPT, OWN, ROWS, TABLE, VIEW, Facts, Op, Rule, Rules, is_flat
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of, spec_of
 
 Derivative = Rule | NotDifferentiable
@@ -31,7 +31,7 @@ Derivative = Rule | NotDifferentiable
 
 def usual(facts: Facts, memory: str = OWN) -> Facts:
     """The facts of an op of a family, where its declaration does not say otherwise."""
-    return {"memory": memory, "raises": None, **facts}
+    return {"memory": memory, "raises": None, "order": ROWS, **facts}
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ def _pointwise(
         commutative=commutative,
         linear=linear,
         domain=domain or Reals(),
-        **usual(facts),
+        **usual({"order": ORDER_KEPT if isinstance(eval, np.ufunc) else ROWS, **facts}),
     )
 
 

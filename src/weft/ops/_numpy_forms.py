@@ -13,7 +13,7 @@ import numpy as np
 from weft.ops._dim import dim_min
 from weft.ops._families import composite, op
 from weft.ops._matrices import inexact, matrix_shape, put_in
-from weft.ops._op import no_gradient
+from weft.ops._op import ANY_ORDER, no_gradient
 from weft.ops._raises import SINGULAR
 from weft.ops._spec import Spec, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import asarray, full, ones, zeros
@@ -109,7 +109,7 @@ def _cross_axes(axisa: int, axisb: int, axisc: int, axis: int | None) -> tuple[i
     return (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
 
 
-@composite(arrays=("a", "b"), eval=np.cross)
+@composite(arrays=("a", "b"), eval=np.cross, order=ANY_ORDER)
 def cross_along(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """Cross product of vectors of three elements that lie along an axis of their own in each array."""
     first, second, last = _cross_axes(axisa, axisb, axisc, axis)

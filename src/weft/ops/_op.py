@@ -54,6 +54,8 @@ TABLE: Mapping[str, Op] = MappingProxyType(_ops)
 
 OWN, VIEW, SHOWN = "own", "view", "shown"
 """Where the arrays lie that an op gives: see `Facts`."""
+ROWS, ORDER_KEPT, ANY_ORDER = "rows", "kept", "any"
+"""How the axes of arrays are ordered that an op gives: see `Facts`."""
 
 
 class Facts(TypedDict, total=False):
@@ -70,12 +72,16 @@ class Facts(TypedDict, total=False):
 
     `always_array` says that results without dimensions are arrays too, where most ops give NumPy's scalars.
 
+    `order` says how an array of its own lies in memory. ROWS: its elements lie in order, by rows, where those of the
+    arguments do. ORDER_KEPT: the axes are ordered as those of the arguments are. ANY_ORDER: neither is certain.
+
     `cost` says what a call takes, where that is not one operation for each element.
     """
 
     memory: str | None
     raises: Raises | None
     always_array: bool
+    order: str
     cost: Cost
 
 
@@ -124,6 +130,7 @@ class Op:
         self.memory = facts.get("memory")
         self.raises = facts.get("raises", BAD_VALUES)
         self.always_array = facts.get("always_array", False)
+        self.order = facts.get("order", ANY_ORDER)
         self.cost = facts.get("cost", Cost())
         if signature is not None:
             self.__signature__ = signature

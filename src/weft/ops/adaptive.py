@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, op
-from weft.ops._op import no_gradient
+from weft.ops._op import ANY_ORDER, no_gradient
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops.linalg import matmul
 from weft.ops.manipulation import reshape, swapaxes
@@ -137,7 +137,7 @@ def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
 
 
-@composite(arrays=("input",))
+@composite(arrays=("input",), order=ANY_ORDER)
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Maxima over output_size windows that cover the length evenly; with return_indices, also where they lie."""
     return _adaptive_max("adaptive_max_pool1d", 1, input, output_size, return_indices)

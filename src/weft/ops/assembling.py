@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import IndexingError, ShapeError
 from weft.ops._families import composite
 from weft.ops._matrices import put_in
-from weft.ops._op import SHOWN, VIEW
+from weft.ops._op import ANY_ORDER, SHOWN, VIEW
 from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import arange, asarray, zeros
@@ -166,7 +166,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     return _insert_many(arr, index, values, at)
 
 
-@composite(arrays=("arr", "obj"), numpy=(np.delete,), eval=np.delete, raises=BAD_VALUES)
+@composite(arrays=("arr", "obj"), numpy=(np.delete,), eval=np.delete, raises=BAD_VALUES, order=ANY_ORDER)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
     """The array without the elements, or slices along an axis, at the given positions."""
     arr, at = _line("delete", arr, axis)

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.errors import ShapeError, UnknownShape
 from weft.ops._families import composite, op
-from weft.ops._op import TABLE, no_gradient
+from weft.ops._op import ANY_ORDER, TABLE, no_gradient
 from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 from weft.ops.creation import asarray, linspace, ones_like, zeros
@@ -124,7 +124,11 @@ def _axis_edges(x: Any, bins: Any, range: Any) -> Any:
 
 
 @composite(
-    arrays=("sample", "bins", "weights"), numpy=(np.histogramdd,), eval=np.histogramdd, memory=None, raises=BAD_VALUES
+    arrays=("sample", "bins", "weights"),
+    numpy=(np.histogramdd,),
+    eval=np.histogramdd,
+    memory=None,
+    raises=BAD_VALUES,
 )
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None
@@ -160,7 +164,12 @@ def _per_volume(count: Any, edges: list[Any]) -> Any:
 
 
 @composite(
-    arrays=("x", "y", "bins", "weights"), numpy=(np.histogram2d,), eval=np.histogram2d, memory=None, raises=BAD_VALUES
+    arrays=("x", "y", "bins", "weights"),
+    numpy=(np.histogram2d,),
+    eval=np.histogram2d,
+    memory=None,
+    raises=BAD_VALUES,
+    order=ANY_ORDER,
 )
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: builtins.bool | None = None, weights: Any = None

@@ -9,7 +9,7 @@ import numpy as np
 from weft.errors import DtypeError, ShapeError
 from weft.ops import _samplers, _words
 from weft.ops._matrices import put_in
-from weft.ops._op import TABLE, no_gradient
+from weft.ops._op import ANY_ORDER, TABLE, no_gradient
 from weft.ops._parameters import counted, plain_shape
 from weft.ops._spec import Shape, Spec, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.indexing import take
@@ -121,7 +121,7 @@ def _multinomial_spec(input: Any, num_samples: int, replacement: bool, generator
     return Spec((*shape_of(input)[:-1], *plain_shape("multinomial", num_samples)), np.int64)
 
 
-@drawing(arrays=("input",), vjp=_INTEGERS, infer=_multinomial_spec)
+@drawing(arrays=("input",), vjp=_INTEGERS, infer=_multinomial_spec, order=ANY_ORDER)
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
     """Positions drawn from each row of weights, which need not add up to 1."""
     shape: Shape = _multinomial_spec(input, num_samples, replacement, generator).shape

@@ -22,7 +22,7 @@ from weft.errors import ShapeError
 from weft.ops._cost import Cost
 from weft.ops._families import composite, conj, op
 from weft.ops._matrices import put_in
-from weft.ops._op import like
+from weft.ops._op import ANY_ORDER, like
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of
 from weft.ops.linalg import from_diagonal
 
@@ -111,7 +111,14 @@ def _all_indices(y: Any, equation: str, operands: Sequence[Any]) -> float:
     return 2 * math.prod(sizes.values())
 
 
-@op(arrays=("operands",), infer=_contract_spec, vjp=(_contract_rule,), memory=None, cost=Cost(_all_indices))
+@op(
+    arrays=("operands",),
+    infer=_contract_spec,
+    vjp=(_contract_rule,),
+    memory=None,
+    cost=Cost(_all_indices),
+    order=ANY_ORDER,
+)
 def contract(equation: str, /, *operands: Any) -> Any:
     """Sum of products of the operands in explicit index notation, evaluated pair by pair."""
     arrays = [np.asarray(x) for x in operands]
@@ -196,7 +203,7 @@ def _as_matmul(inputs: list[str], output: str, dims: list[dict[str, int]]) -> _P
     )
 
 
-@composite(arrays=("subscripts", "operands"), numpy=(np.einsum,), memory=None)
+@composite(arrays=("subscripts", "operands"), numpy=(np.einsum,), memory=None, order=ANY_ORDER)
 def einsum(subscripts: Any, /, *operands: Any, optimize: Any = True) -> Any:
     """Sum of products of the operands in index notation; see the module for examples."""
     if not isinstance(subscripts, str):

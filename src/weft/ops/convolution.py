@@ -22,7 +22,7 @@ from weft.errors import DtypeError, ShapeError
 from weft.ops import _parallel
 from weft.ops._cost import Cost, elements
 from weft.ops._families import composite, conj, op
-from weft.ops._op import with_shape
+from weft.ops._op import ANY_ORDER, with_shape
 from weft.ops._spec import Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import add_windows, blocks, pad_edges, scratch, sizes, window_count, window_view
 from weft.ops.manipulation import reshape
@@ -259,6 +259,7 @@ def conv_input(g: Any, w: Any, size: Any, stride: Any, padding: Any, dilation: A
         lambda h, w, x, g, kernel, *how: conv(conj(x), h, *how),
     ),
     cost=Cost(_both_ways, scratch=1.3),
+    order=ANY_ORDER,
 )
 def conv_weight(x: Any, g: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Any:
     """The transpose of `conv` with respect to its weight, whose spatial shape is `kernel`."""

@@ -16,7 +16,7 @@ from weft.errors import ShapeError
 from weft.ops._cost import CHEAP
 from weft.ops._dim import Dim, fits_dim, range_length
 from weft.ops._families import composite, op, pointwise_dtype
-from weft.ops._op import TABLE, answers, independent
+from weft.ops._op import ORDER_KEPT, TABLE, answers, independent
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, shape_of, size_of
 from weft.ops.dtypes import astype
 
@@ -109,21 +109,21 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     return np.full(shape, fill_value, dtype)
 
 
-@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.zeros_like,), always_array=True)
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.zeros_like,), always_array=True, order=ORDER_KEPT)
 def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of zeros in the shape and dtype of another."""
     _cpu("zeros_like", device)
     return np.zeros_like(x, dtype)
 
 
-@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.ones_like,), always_array=True)
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.ones_like,), always_array=True, order=ORDER_KEPT)
 def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of ones in the shape and dtype of another."""
     _cpu("ones_like", device)
     return np.ones_like(x, dtype)
 
 
-@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.empty_like,), always_array=True)
+@op(arrays=("x",), vjp=independent, infer=_like_spec, numpy=(np.empty_like,), always_array=True, order=ORDER_KEPT)
 def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     """An array in the shape and dtype of another whose elements are whatever was in memory."""
     _cpu("empty_like", device)
@@ -136,6 +136,7 @@ def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None) -> Any:
     infer=_like_spec,
     numpy=(np.full_like,),
     always_array=True,
+    order=ORDER_KEPT,
 )
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one repeated value in the shape and dtype of another."""

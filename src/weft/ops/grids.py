@@ -13,7 +13,7 @@ from weft.errors import ShapeError, UnknownShape
 from weft.ops._dim import hint_of, unknown_size
 from weft.ops._families import composite, op, pointwise_dtype
 from weft.ops._matrices import put_in
-from weft.ops._op import no_gradient
+from weft.ops._op import ANY_ORDER, no_gradient
 from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import linspace
@@ -47,7 +47,7 @@ def _linspace_spec(
 
 
 # NumPy's own `linspace`, which can tell the step and lay the numbers along another axis.
-@composite(arrays=("start", "stop"), eval=np.linspace, infer=_linspace_spec)
+@composite(arrays=("start", "stop"), eval=np.linspace, infer=_linspace_spec, order=ANY_ORDER)
 def linspace_along(
     start: Any,
     stop: Any,
@@ -68,7 +68,9 @@ def _logspace_spec(start: Any, stop: Any, num: Any, endpoint: Any, base: Any, dt
     return Spec(_spaced("logspace", num, axis, start, stop, base), found if dtype is None else dtype)
 
 
-@composite(arrays=("start", "stop", "base"), numpy=(np.logspace,), eval=np.logspace, infer=_logspace_spec)
+@composite(
+    arrays=("start", "stop", "base"), numpy=(np.logspace,), eval=np.logspace, infer=_logspace_spec, order=ANY_ORDER
+)
 def logspace(
     start: Any,
     stop: Any,
@@ -95,7 +97,14 @@ def _two_by_factor(start: Any, stop: Any) -> Any:
     return np.geomspace(*ones, 2)
 
 
-@composite(arrays=("start", "stop"), numpy=(np.geomspace,), eval=np.geomspace, infer=_geomspace_spec, raises=BAD_VALUES)
+@composite(
+    arrays=("start", "stop"),
+    numpy=(np.geomspace,),
+    eval=np.geomspace,
+    infer=_geomspace_spec,
+    raises=BAD_VALUES,
+    order=ANY_ORDER,
+)
 def geomspace(
     start: Any, stop: Any, num: int = 50, endpoint: builtins.bool = True, dtype: Any = None, axis: int = 0
 ) -> Any:

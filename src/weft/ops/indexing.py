@@ -16,7 +16,7 @@ from weft.ops._cost import Cost, elements
 from weft.ops._dim import fits_dim, unknown_size
 from weft.ops._families import composite, op
 from weft.ops._keys import in_order, indexed_shape, lone_mask, may_repeat
-from weft.ops._op import TABLE, alias, no_gradient
+from weft.ops._op import ANY_ORDER, TABLE, alias, no_gradient
 from weft.ops._raises import BAD_VALUES, OUT_OF_RANGE, out_of_range, when, when_given
 from weft.ops._scatter import MANY, add_elements, add_slices, counted_from_front, long_slices
 from weft.ops._spec import Shape, Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
@@ -368,7 +368,9 @@ def _nonzero_shape(x: Any) -> Any:
     return (Spec((count,), np.intp),) * len(shape_of(x))
 
 
-@op(arrays=("x",), infer=_nonzero_shape, vjp=no_gradient("positions are integers"), numpy=(np.nonzero,))
+@op(
+    arrays=("x",), infer=_nonzero_shape, vjp=no_gradient("positions are integers"), numpy=(np.nonzero,), order=ANY_ORDER
+)
 def nonzero(x: Any) -> tuple[Any, ...]:
     """The positions of the elements that are not zero, one array of indices for each dimension."""
     if np.ndim(x) == 0:

@@ -21,7 +21,7 @@ from weft.ops._matrices import (
     square_shape,
     stack_shapes,
 )
-from weft.ops._op import TABLE, no_gradient
+from weft.ops._op import ANY_ORDER, TABLE, no_gradient
 from weft.ops._raises import SINGULAR, Raises
 from weft.ops._spec import Spec, axis_tuple, broadcast_shapes, dtype_of, is_complex, normalize_axes, shape_of
 from weft.ops.linalg import linalg_trace, matmul, matrix_transpose
@@ -101,6 +101,7 @@ def _cofactor_rule(g: Any, y: Any, x: Any, direction: Any = None) -> Any:
     vjp=_cofactor_rule,
     raises=SINGULAR,
     cost=Cost(scratch=1.0),
+    order=ANY_ORDER,
 )
 def cofactor(x: Any, /) -> Any:
     """Matrix of cofactors: the derivative of det with respect to each element."""
@@ -129,6 +130,7 @@ def _third_derivative(x: Any, e: Any, h: Any) -> Any:
         _cofactor_rule,
     ),
     raises=SINGULAR,
+    order=ANY_ORDER,
 )
 def cofactor_along(x: Any, direction: Any, /) -> Any:
     """Change of `cofactor(x)` along a direction."""

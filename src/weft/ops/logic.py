@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.ops._cost import CHEAP
 from weft.ops._families import Reals, binary, pointwise, unary
-from weft.ops._op import Op, alias, no_gradient
+from weft.ops._op import ORDER_KEPT, Op, alias, no_gradient
 
 __all__ = [
     "bitwise_and",
@@ -157,6 +157,7 @@ where: Op = pointwise(
     domain=(Reals(0, 2, kind="b"), Reals(), Reals()),
     doc="The element of x1 where the condition is true, of x2 where it is not.",
     cost=CHEAP,
+    order=ORDER_KEPT,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.ops._families import Reals, binary, composite, op, pointwise_dtype, unary
-from weft.ops._op import TABLE, Op, alias, no_gradient
+from weft.ops._op import ANY_ORDER, TABLE, Op, alias, no_gradient
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, is_complex, shape_of
 from weft.ops.dtypes import astype
 from weft.ops.elementwise import imag, multiply, real, sign
@@ -296,6 +296,7 @@ alias(builtins.divmod, divmod)
     numpy=(np.copy,),
     linear=True,
     always_array=True,
+    order=ANY_ORDER,
 )
 def copy(a: Any, order: str = "K") -> Any:
     """A copy of the array; the order in memory does not show."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import DtypeError, ShapeError
 from weft.ops._families import composite, movement, op
-from weft.ops._op import OWN, SHOWN, no_gradient
+from weft.ops._op import ANY_ORDER, OWN, SHOWN, no_gradient
 from weft.ops._spec import Shape, Spec, dtype_of, shape_of, size_of
 from weft.ops._windows import Pairs, add_windows, pad_edges, sizes, taps_of, window_count, window_view
 from weft.ops.creation import full
@@ -160,6 +160,7 @@ def largest_tap(x: Any, taps: Iterable[Any], first: Any, shape: Shape, count: in
     arrays=("x",),
     infer=_max_spec("max_pool_indices", np.int64),
     vjp=no_gradient("max_pool_indices gives positions, which are integers"),
+    order=ANY_ORDER,
 )
 def max_pool_indices(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """Where the largest element of every window lies, as a position in the flattened trailing dimensions."""
@@ -211,6 +212,7 @@ def _at_positions(g: Any, x: Any, *how: Any) -> Any:
         lambda h, z, g, x, y, *how: 0,
         lambda h, z, g, x, y, *how: 0,
     ),
+    order=ANY_ORDER,
 )
 def max_pool_input(g: Any, x: Any, y: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """The gradient of the argument x of `max_pool`, from that of its result y: all to the first that equals y."""
@@ -345,7 +347,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
     return reshape(permute_dims(view, order), (*batch, channels * taps, count))
 
 
-@composite(arrays=("input",))
+@composite(arrays=("input",), order=ANY_ORDER)
 def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """The transpose of unfold: columns (batch, channels * taps, windows) added up in *output_size."""
     kernel, rank = _square(kernel_size)
@@ -368,7 +370,7 @@ def fold(input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padd
     return whole[(..., *(slice(p, p + n) for p, n in zip(pads, size, strict=True)))]
 
 
-@composite(arrays=("input",))
+@composite(arrays=("input",), order=ANY_ORDER)
 def max_pool1d(
     input: Any,
     kernel_size: Any,

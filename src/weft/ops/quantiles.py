@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.errors import DtypeError, NotDifferentiable, ShapeError
 from weft.ops._families import composite, reduced_shape
+from weft.ops._op import ANY_ORDER
 from weft.ops._raises import second_outside
 from weft.ops._spec import Spec, axis_tuple, dtype_of, normalize_axes, shape_of, size_of
 from weft.ops.creation import asarray
@@ -199,6 +200,7 @@ def quantile(
     eval=_by_numpy(np.nanquantile),
     infer=_infer(np.nanquantile, 1),
     raises=second_outside(1.0, weights=5),
+    order=ANY_ORDER,
 )
 def nanquantile(
     x: Any, q: Any, axis: Any = None, *, keepdims: builtins.bool = False, method: str = "linear", weights: Any = None
@@ -231,6 +233,7 @@ def percentile(
     eval=_by_numpy(np.nanpercentile),
     infer=_infer(np.nanpercentile, 100),
     raises=second_outside(100.0, weights=5),
+    order=ANY_ORDER,
 )
 def nanpercentile(
     x: Any, q: Any, axis: Any = None, *, keepdims: builtins.bool = False, method: str = "linear", weights: Any = None

@@ -8,7 +8,7 @@ shift or stretch may be tensors that require gradients. What the bits are is sai
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -16,9 +16,9 @@ from weft import _generator
 from weft.errors import DtypeError
 from weft.ops import _samplers, _words
 from weft.ops._drawing import RandomOp
-from weft.ops._families import _doc
+from weft.ops._families import _doc, usual
 from weft.ops._matrices import put_in
-from weft.ops._op import OWN, TABLE, Rules, independent, no_gradient
+from weft.ops._op import TABLE, Facts, Rules, independent, no_gradient
 from weft.ops._parameters import (
     as_dtype,
     counted,
@@ -61,7 +61,7 @@ def drawing(
     arrays: Sequence[str] = (),
     vjp: Any = None,
     composite: bool = False,
-    always_array: bool = False,
+    **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], RandomOp]:
     """Declare an op that draws. A composite has its derivatives from its body, but its shape rule draws nothing.
 
@@ -80,9 +80,7 @@ def drawing(
             doc=_doc(function),
             body=function if composite else None,
             random=True,
-            memory=OWN,
-            raises=BAD_VALUES,
-            always_array=always_array,
+            **usual({"raises": BAD_VALUES, **facts}),
         )
 
     return declare

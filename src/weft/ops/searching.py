@@ -12,7 +12,7 @@ from weft.errors import DtypeError, ShapeError, UnknownShape
 from weft.ops._dim import unknown_size
 from weft.ops._families import composite, op
 from weft.ops._matrices import put_in
-from weft.ops._op import no_gradient
+from weft.ops._op import ANY_ORDER, no_gradient
 from weft.ops._raises import BAD_VALUES, second_outside
 from weft.ops._spec import Spec, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import full
@@ -65,6 +65,7 @@ def _unknown(name: str, what: str) -> Any:
     infer=lambda a: Spec((_unknown("argwhere", "elements that are not zero"), len(shape_of(a))), np.intp),
     vjp=_positions,
     numpy=(np.argwhere,),
+    order=ANY_ORDER,
 )
 def argwhere(a: Any) -> Any:
     """The positions of the elements that are not zero, as the rows of a matrix."""
@@ -278,7 +279,7 @@ def _unique_spec(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any, equa
     return found if len(found) > 1 else values
 
 
-@op(arrays=("ar",), infer=_unique_spec, vjp=_COUNTED, numpy=(np.unique,), always_array=True)
+@op(arrays=("ar",), infer=_unique_spec, vjp=_COUNTED, numpy=(np.unique,), always_array=True, order=ANY_ORDER)
 def unique(
     ar: Any,
     return_index: builtins.bool = False,
@@ -353,7 +354,14 @@ def _unravel_spec(indices: Any, shape: Any, order: str) -> tuple[Spec, ...]:
     return (Spec(shape_of(indices), np.intp),) * count
 
 
-@op(arrays=("indices",), infer=_unravel_spec, vjp=_positions, numpy=(np.unravel_index,), raises=BAD_VALUES)
+@op(
+    arrays=("indices",),
+    infer=_unravel_spec,
+    vjp=_positions,
+    numpy=(np.unravel_index,),
+    raises=BAD_VALUES,
+    order=ANY_ORDER,
+)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """Positions along each axis of a shape, from positions in the flattened array."""
     return np.unravel_index(indices, shape, order)

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.ops._families import composite
-from weft.ops._op import SHOWN, VIEW
+from weft.ops._op import ANY_ORDER, SHOWN, VIEW
 from weft.ops._raises import BAD_VALUES
 from weft.ops._spec import Shape, broadcast_shapes, dtype_of, normalize_axis, shape_of, size_of
 from weft.ops.creation import eye
@@ -160,7 +160,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     return reshape(x, (*shape[:at], *new, *shape[at + 1 :]))
 
 
-@composite()
+@composite(order=ANY_ORDER)
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """The last dimension on a diagonal of otherwise zero matrices, which lie in the dimensions dim1 and dim2."""
     count = shape_of(x)[-1]

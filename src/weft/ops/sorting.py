@@ -65,7 +65,7 @@ def _sort_back(g: Any, y: Any, x: Any, axis: Any, descending: bool, stable: bool
 def sort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The elements in ascending or descending order along an axis."""
     result = np.sort(x, axis)
-    return np.flip(result, 0 if axis is None else axis) if descending else result
+    return np.flip(result, 0 if axis is None else axis).copy() if descending else result
 
 
 class TopK(NamedTuple):
