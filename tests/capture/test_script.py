@@ -384,3 +384,18 @@ def test_the_source_code_runs_in_a_file_of_its_own() -> None:
     assert compiled.code == compiled._latest().module.source_code
     assert traced.code == traced.module.source_code
     assert traced.code.startswith("import weft\n\ndef forward(self, x):\n")
+
+
+def test_nan_to_num_in_place_stays() -> None:
+    def program(x, copied):
+        ratio = x / x
+        np.nan_to_num(ratio, copy=copied, nan=1.5)
+        other = x / x
+        np.nan_to_num(other, False)
+        return ratio, np.nan_to_num(other)
+
+    scripted, compiled, x = weft.script(program), weft.compile(program), np.array([0.0, 2.0])
+    with np.errstate(invalid="ignore"):
+        for copied in (False, True):
+            np.testing.assert_array_equal(scripted(x, copied), program(x, copied))
+            np.testing.assert_array_equal(compiled(x, copied), program(x, copied))

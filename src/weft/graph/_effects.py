@@ -123,6 +123,8 @@ def _function_is_impure(node: Node, impure_random: bool) -> bool:
         return True
     if getattr(target, _MARK, False) or node._kwargs.get("out") is not None:
         return True
+    if target is np.nan_to_num and (*node._args[1:2], node._kwargs.get("copy", True))[0] is not True:
+        return True  # it writes into the array that it is given
     try:
         if target in _marked:
             return True
