@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -97,3 +98,32 @@ def test_derivatives_of_least_squares_of_a_selection() -> None:
     np.testing.assert_allclose(weft.grad(least_squares)(x, y), expected, rtol=1e-6, atol=1e-8)
     tangent = weft.jvp(lambda x: least_squares(x, y), (x,), (np.ones(4),))[1]
     np.testing.assert_allclose(tangent, np.sum(expected), rtol=1e-6)
+
+
+def runs_of_neighbours(x):
+    places = np.where(x > 0)[0]
+    parts = np.split(places, np.where(np.diff(places) != 1)[0] + 1)
+    return [part[0] + part[-1] for part in parts if len(part) > 1], len(parts)
+
+
+def cut_where_told(x, places):
+    first, *_, last = np.split(x, places)
+    x[0] = 7
+    return first, last, [part.sum() for part in np.array_split(x, places, axis=-1)]
+
+
+def parts_that_are_written(x):
+    places = np.where(x > 0)[0] * 1.5
+    for part in np.split(places, np.where(np.diff(places) != 1.5)[0] + 1):
+        part[:1] = 0
+    return places
+
+
+@pytest.mark.parametrize("program", [runs_of_neighbours, cut_where_told, parts_that_are_written])
+def test_parts_at_computed_places(program: Any) -> None:
+    compiled = weft.compile(program)
+    for x in (np.array([1.0, 2, -1, 3, 4, -1, 2]), np.array([1.0, 2, 3]), -np.ones(4), np.empty(1)[:0] + 1):
+        if program is cut_where_told and not len(x):
+            continue
+        arguments = (x, np.array([2, 3])) if program is cut_where_told else (x,)
+        assert_same(call(compiled, copy.deepcopy(arguments)), call(program, copy.deepcopy(arguments)))

@@ -21,6 +21,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.capture._views import held
 from weft.ops import Spec
+from weft.ops._dim import Dim, hint_of
 from weft.ops._numpy import op_call
 from weft.ops._op import TABLE
 
@@ -307,7 +308,12 @@ def _sections(recorder: Recorder, count: Any) -> int:
 def _array_split(recorder: Recorder, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     ary = _as_array(recorder, ary, None, copy=False)
     size = ary.shape[axis]
-    if isinstance(indices_or_sections, (list, tuple, np.ndarray)):
+    if isinstance(indices_or_sections, Array) and len(indices_or_sections.spec.shape) == 1:
+        count = indices_or_sections.spec.shape[0]
+        if isinstance(count, Dim) and hint_of(count) is None:
+            return recorder.wrapped(np.array_split, (ary, indices_or_sections, axis), {})
+        points = [0, *recorder.items(indices_or_sections), None]
+    elif isinstance(indices_or_sections, (list, tuple, np.ndarray)):
         points = [0, *indices_or_sections, None]
     else:
         sections = _sections(recorder, indices_or_sections)
