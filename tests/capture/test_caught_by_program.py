@@ -282,3 +282,19 @@ def test_assertions_of_numpy_that_the_program_catches() -> None:
     assert not compiled._ran_plainly
     with pytest.raises(ValueError, match="no whole numbers"):
         compiled(np.array([1.0, 2.5]))
+
+
+def test_handlers_of_the_program_are_not_for_what_capturing_cannot_do() -> None:
+    def refused(x):
+        try:
+            return x * _read_by_library(x)
+        except TypeError:
+            return x * 0
+
+    x = np.array([1.0, -2.0])
+    with pytest.raises(CaptureError, match="over"):
+        weft.compile(refused)(x)
+
+
+def _read_by_library(x: Any) -> Any:
+    raise CaptureError("what a loop that is over computed")

@@ -138,3 +138,17 @@ def test_one_array_many_times_has_derivatives() -> None:
         return np.array([weights for _ in values]).sum() + sum(w[0] for w in [weights for _ in values])
 
     assert weft.grad(total)(np.ones(2), np.arange(3.0)).tolist() == [6.0, 3.0]
+
+
+def test_columns_at_traced_places() -> None:
+    def filled(x):
+        return np.array([x[:, k] for k in np.flatnonzero((x**2).sum(0))]).T
+
+    def corners(x):
+        return [np.asarray(x[k, 0]) for k in np.flatnonzero(x[:, 0])]
+
+    compiled = [weft.compile(program) for program in (filled, corners)]
+    for x in (np.eye(3, 4), np.ones((2, 3))):
+        for function, program in zip(compiled, (filled, corners), strict=True):
+            assert_same(call(function, (x,)), call(program, (x,)))
+            assert not function._ran_plainly

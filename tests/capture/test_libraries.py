@@ -204,6 +204,14 @@ class Table:
     def first(self):
         return Column(next(iter(self.columns.values())))
 
+    def greatest(self):
+        kept = {}
+        kept["least"] = self.least
+        return max(value for values in self.columns.values() for value in values)
+
+    def least(self):
+        return min(value for values in self.columns.values() for value in values)
+
     def __getitem__(self, name):
         return Column(self.columns[name])
 
@@ -703,6 +711,9 @@ def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
         held.table["c"] = x
         return held.table["c"].total()
 
+    def measured(held, x):
+        return held.table.greatest() - held.table.least(), x
+
     def kept_in_a_list(held, x):
         found = Found()
         found.tables.append(held.table)
@@ -715,7 +726,7 @@ def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
             held.cache["found"] = found
         return found, len(found) * x
 
-    for program in (items, size_and_members, loops, changed, kept_in_a_list, one_or_the_other):
+    for program in (items, size_and_members, loops, changed, measured, kept_in_a_list, one_or_the_other):
         compiled = weft.compile(program)
         held, same = Holder(), Holder()
         for step in range(3):

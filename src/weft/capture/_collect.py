@@ -175,6 +175,11 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
         return leaves, tree, [type_of(leaf) for leaf in leaves], written
 
 
+def _may_be_mixed(leaf: Any) -> bool:
+    """The same of what a region computed that has ended, where arrays are not read any more."""
+    return not leaf.spec.shape if isinstance(leaf, Array) else is_mixed(leaf)
+
+
 class Stack:
     """Arrays with a row for each of a traced number of results, of whatever structure those have."""
 
@@ -198,7 +203,7 @@ class Stack:
         open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
         if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):
             return None
-        if may_fail and not recorder.deriving and (is_tensor(leaves) or any(map(is_mixed, leaves))):
+        if may_fail and not recorder.deriving and (is_tensor(leaves) or any(map(_may_be_mixed, leaves))):
             return None
         found = [may_be(leaf.buffer) if isinstance(leaf, Array) else {} for leaf in leaves]
         sources = [[buffer for buffer in buffers if recorder.region.knows(buffer)] for buffers in found]

@@ -191,6 +191,8 @@ def _may_raise(function: Any, objects: list[Any], seen: set[Any]) -> bool:
 def _check_raised(recorder: Recorder, error: BaseException | None) -> None:
     """Refuse what only the capture could not do: the plain program raises nothing there that it could catch."""
     recorder.reads.unbound(error)
+    if isinstance(error, TraceError) and recorder.refused is None:
+        recorder.refused = error  # the handlers of the program are not for what capturing cannot do
     if isinstance(error, UnknownShape):
         recorder.refuse(error.message, help=error.help)
     if isinstance(error, (TypeError, AttributeError)) and _OF_STAND_INS.search(str(error)):

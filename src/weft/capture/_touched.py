@@ -104,7 +104,7 @@ class Touched:
     def check_attribute(self, owner: Any, name: str) -> None:
         """The same of an attribute."""
         told = self.attributes.get(name) or (self.given.get(name) if id(owner) in self.reached else None)
-        if told is not None and is_object(owner):
+        if told is not None and is_object(owner) and not _is_method(owner, name):
             self._refuse(told, f".{name} of a {type(owner).__name__}")
         if self.names:
             self.check(dict_of(owner), name)
@@ -119,6 +119,11 @@ class Touched:
             f"{what} is read, which {told} runs when the graph runs, and what is read was taken down before",
             help="return the new value from that function, or read it in a function marked with weft.wrap too",
         )
+
+
+def _is_method(owner: Any, name: str) -> bool:
+    """Whether an attribute is a method of the class, which no object has of its own."""
+    return name not in (dict_of(owner) or ()) and isinstance(getattr(type(owner), name, None), FunctionType)
 
 
 def _own_functions(function: Any, seen: set[Any]) -> Iterator[FunctionType]:
