@@ -343,3 +343,65 @@ def test_generators_that_cannot_be_collected() -> None:
         weft.script(lambda n: [v for v in asks(n)])
     with pytest.raises(CaptureError, match=r"a loop in a generator .* traced"):
         weft.script(nested)
+
+
+def positive(x):
+    """A generator in which a traced value decides on every item."""
+    for v in x:
+        if v > 0:
+            yield v
+
+
+def listed_and_listed(x):
+    items = positive(x)
+    return list(items), list(items)
+
+
+def taken_in_part(x):
+    items, total = positive(x), 0.0
+    for v in items:
+        total += v
+        if total > 2:
+            break
+    return total, list(items)
+
+
+def summed_and_summed(x):
+    items = positive(x)
+    return sum(items), sum(items)
+
+
+def gone_through_twice(x):
+    items, total = positive(x), 0.0
+    for v in items:
+        total += v
+    for v in items:
+        total += 100 * v
+    return total
+
+
+def taken_in_a_loop(x):
+    items, total = positive(x), 0.0
+    for _ in range(len(x)):
+        total += sum(items)
+    return total
+
+
+TWICE = [listed_and_listed, taken_in_part, summed_and_summed, gone_through_twice, taken_in_a_loop]
+
+
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+@pytest.mark.parametrize("program", TWICE)
+def test_items_of_a_generator_are_given_once(program: Any, front_end: Any) -> None:
+    """The plain program finds it empty, or goes on behind the items that were taken."""
+    with pytest.raises(CaptureError, match=r"taken a second time|inside it"):
+        front_end(program)(np.array([1.0, 2.0, -3.5]))
+
+
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+def test_a_generator_is_unpacked(front_end: Any) -> None:
+    def program(x: Any) -> Any:
+        a, b = positive(x)
+        return a + 2 * b
+
+    assert front_end(program)(np.array([1.0, 2.0, -3.5])) == 5.0

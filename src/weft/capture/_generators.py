@@ -30,18 +30,30 @@ class Generated:
         self.peeked: list[Any] = []  # the first item, where it was asked for already
         self.begun = False
         self.collected: list[Any] | None = None
+        self.region = recorder.region
+        self.taken = False  # whether the program has had its items
 
     def settled(self) -> Any:
         """The list of all it yields where that had to be collected, else itself."""
         if not self.begun:
             self._begin()
-        return self if self.collected is None else self.collected
+        return self if self.collected is None else self._take(self.collected)
 
     def whole(self) -> Any:
         """The list of all it yields, for who takes everything before anything else happens."""
         if not self.begun:
             self._begin(whole=True)
-        return self if self.collected is None else self.collected
+        return self if self.collected is None else self._take(self.collected)
+
+    def _take(self, items: list[Any]) -> list[Any]:
+        if self.taken or self.recorder.region is not self.region:
+            how = "are taken a second time" if self.taken else "made outside a branch or loop are taken inside it"
+            self.recorder.refuse(
+                f"the items of a generator {how}, and only running tells which are left",
+                help="make a list of it where it is made: items = list(...)",
+            )
+        self.taken = True
+        return items
 
     def _begin(self, whole: bool = False) -> None:
         self.begun = True

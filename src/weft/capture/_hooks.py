@@ -25,6 +25,7 @@ from weft.capture._cells import has_places
 from weft.capture._changes import may_change_unseen, names_in, refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
+from weft.capture._generators import Generated
 from weft.capture._identity import same_object
 from weft.capture._iterables import Collected, Items
 from weft.capture._lookups import join_lists, known_key, merge
@@ -602,6 +603,8 @@ class Hooks(PlainHooks):
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
         refuse_advance(self.recorder, value)
         value = begun(self.recorder, value)
+        if isinstance(value, Generated):
+            value = value.settled()
         if isinstance(value, Array) and not starred and value.spec.shape:
             value = self.recorder.unpacked(value, before)
         elif self.recorder.lists.get(value) is not None:
