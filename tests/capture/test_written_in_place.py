@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -237,3 +238,75 @@ def test_a_part_that_is_written_may_be_read_again(program: Callable[..., Any]) -
     for one, other in zip(*((each if isinstance(each, tuple) else (each,)) for each in (got, expected)), strict=True):
         np.testing.assert_array_equal(one, other)
         assert np.shares_memory(one, given)
+
+
+def changed_places(x, v):
+    x[0], x[1] = x[1], x[0]
+    return [1][int(v)]
+
+
+def changed_places_and_raises(x, v):
+    kept = x[0]
+    x[0] = x[1]
+    if v > 1:
+        raise ValueError("in between")
+    x[1] = kept
+
+
+def before_a_draw(x, v):
+    x[0] = 9
+    np.random.default_rng(int(v)).integers(5, int(v))
+
+
+def before_an_assertion(x, v):
+    x[0] = 9
+    np.testing.assert_allclose(x, v)
+
+
+def before_a_call_that_writes(x, v):
+    x[0] = 9
+    np.fill_diagonal(x[0], v)
+
+
+def before_an_addition_at_places(x, v):
+    x[0] = 9
+    np.maximum.at(x, [0, 9], v)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(changed_places, changed_places_and_raises, before_a_draw, before_an_assertion, before_a_call_that_writes),
+        before_an_addition_at_places,
+    ],
+)
+def test_what_was_written_before_an_exception_shows(program):
+    compiled = weft.compile(program)
+    for v in (2.0, 1.0):
+        for _ in range(2):
+            x, plain = np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2)
+            with contextlib.suppress(Exception):
+                program(plain, v)
+            with contextlib.suppress(IndexError, ValueError, AssertionError):
+                compiled(x, v)
+            np.testing.assert_array_equal(x, plain)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [np.eye(3, 2, dtype=int), np.eye(3, 2), np.eye(3, 2).ravel() > 0, [1, 0, 0, 0, 0, 1], [[1, 0], [0, 1], [0, 2]]],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_masks_of_putmask_are_truths(mask, given):
+    def inside(x, v):
+        np.putmask(x, mask, v)
+        return x
+
+    def of_arguments(x, v, mask):
+        np.putmask(x, mask, v)
+        return x
+
+    program, more = (of_arguments, (mask,)) if given else (inside, ())
+    for run in (weft.compile(program), weft.script(program), weft.trace(program, np.ones((3, 2)), 7.0, *more)):
+        got = run(np.arange(6.0).reshape(3, 2), 7.0, *more)
+        np.testing.assert_array_equal(got, program(np.arange(6.0).reshape(3, 2), 7.0, *more))

@@ -13,8 +13,9 @@ from weft.capture._numpy_calls import BoundMethod
 from weft.capture._numpy_probe import Samples
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array
-from weft.graph._effects import has_side_effect
+from weft.graph._effects import DRAWS, MEMORY, has_side_effect
 from weft.ops import Spec
+from weft.ops._op import OWN
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -50,6 +51,11 @@ def shuffled(generator: Any, array: Any, **kwargs: Any) -> Any:
     result = np.array(array)
     (np.random if generator is None else generator).shuffle(result, **kwargs)
     return result
+
+
+for _function in (draw, make_generator, shuffled):
+    setattr(_function, DRAWS, True)
+setattr(shuffled, MEMORY, OWN)
 
 
 class Drawn:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._numpy_calls import call_named, method, special
+from weft.capture._raising import RULES
 from weft.capture._values import Array, Scalar
+from weft.graph._effects import MEMORY
 from weft.ops import Spec
-from weft.ops._op import TABLE
+from weft.ops._op import OWN, TABLE
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -96,12 +98,16 @@ def after(function: Any, a: Any, *args: Any) -> Any:
     return result
 
 
+RULES[id(after)] = lambda args, type_: True
+setattr(after, MEMORY, OWN)
+
+
 @special(np.putmask)
 def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
     a, call = _target(recorder, a), recorder.numpy.function
     values = recorder.numpy.of_traced(values)
     if not call(np.ndim, (values,), {}):
-        recorder.setitem(a, mask, values)
+        recorder.setitem(a, call(np.reshape, (call(np.asarray, (mask, bool), {}), a.shape), {}), values)
     elif _chooses(recorder, mask, a, values):
         recorder.setitem(a, ..., call(np.where, (mask, call(np.resize, (values, a.shape), {}), a), {}))
     else:
@@ -198,6 +204,10 @@ def apply_at(ufunc: Any, a: Any, indices: Any, *value: Any) -> Any:
     result = np.array(a)
     ufunc.at(result, indices, *value)
     return result
+
+
+RULES[id(apply_at)] = RULES[id(after)]
+setattr(apply_at, MEMORY, OWN)
 
 
 @method("resize")

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from weft.graph import _control, _control_scan, _writes
+from weft.graph._arguments import map_arg
 from weft.graph._code import PythonCode, Writer
 from weft.graph._code_names import Variables
 from weft.graph._code_program import INDEX_ADD, Program
@@ -26,9 +27,9 @@ from weft.graph._literals import Literals
 from weft.graph._node import Node
 from weft.graph._print import known_type, one_line
 from weft.graph._storage import Storage, add_item, write_item
-from weft.graph._storage_kinds import is_spec
+from weft.graph._storage_kinds import OTHER, is_spec, sharing
 from weft.ops._dim import same_shape
-from weft.ops._op import TABLE
+from weft.ops._op import TABLE, VIEW, op_of
 
 if TYPE_CHECKING:
     from weft.graph._graph import Graph
@@ -389,7 +390,30 @@ class BlockWriter(Writer):
             # Whoever gets what was written gets the array it was written to.
             if value.op not in ("placeholder", "get_attr") and _same_type(values[target], _type(self.program, value)):
                 self.literal.inline[value] = self.literal(target)
+        if left:
+            map_arg(output.args, self._of_written)
         self._add("    ", f"return {self.literal(output.args[0] if output.args else None)}", output)
+
+    def _view(self, node: Node) -> Plain | None:
+        """The statement that gives a node which may show its first argument, and is told how by numbers alone."""
+        value = self.program.values[node]
+        if value.block is not self.program.top or not 0 <= value.at < value.block.end:
+            return None
+        found = value.block.statements[value.at]
+        if not isinstance(found, Plain) or not found.args or not isinstance(found.args[0], Node):
+            return None
+        shows = sharing(found, self.storage.keys) in (VIEW, OTHER) and op_of(node.target) is not None
+        return found if shows and all(_type(self.program, each) is int for each in node.all_input_nodes[1:]) else None
+
+    def _of_written(self, node: Node) -> bool:
+        """Let a view of what was written be one of the array it was written to; whether a node is one."""
+        if node in self.literal.inline:
+            return True
+        view = self._view(node)
+        if view is None or not self._of_written(view.args[0]):
+            return False
+        self.literal.inline[node] = self._expression(node, view.args, view.kwargs)
+        return True
 
     # Lifetimes
 
@@ -406,7 +430,16 @@ class BlockWriter(Writer):
         writes = self.program.output.kwargs.get("writes", ()) if self.program.output is not None else ()
         for target, _ in writes:
             last[self.variables.variable(self.program.values[target])] = top.end
+        if writes and self.program.output is not None:
+            map_arg(self.program.output.args, lambda node: self._keep(node, last))
         return last
+
+    def _keep(self, node: Node, last: dict[Any, int]) -> None:
+        """Keep the numbers that say how a result shows what was written: see `_of_written`."""
+        while (view := self._view(node)) is not None:
+            for each in node.all_input_nodes[1:]:
+                last[self.variables.variable(self.program.values[each])] = self.program.top.end
+            node = view.args[0]
 
     def _freed(self, statement: Plain) -> list[str]:
         """The variables that nothing needs after a statement."""

@@ -23,6 +23,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _MARK = "_weft_has_side_effect"
 CHECKS = "_weft_checks"  # what else marks one that has an effect only where it raises
+DRAWS = "_weft_draws"  # what else marks one that changes a random generator, and no array
+MEMORY = "_weft_memory"  # where the array lies that a function gives, as ops say it
 HOLDS = "_weft_holds"  # what else marks one that lets an object hold what it is given, and changes no array
 WITHIN = "_weft_within"  # a context manager that the code of a graph with such a function runs in
 _WRITES_OPERATORS = tuple(

@@ -32,6 +32,7 @@ from weft.graph._storage_kinds import (
     holds,
     is_spec,
     is_update,
+    parts_of,
     sharing,
     writes_directly,
 )
@@ -272,9 +273,20 @@ class Storage:
             return False
         excused = {statement.value, *self._back.excused(statement)}
         return not any(
-            other not in excused and self._overlap(self._roots[other], roots)
+            other not in excused and self._overlap(self._roots[other], roots) and not self._is_apart(other, base, key)
             for other in self._alive(self._reach(roots), statement.block, statement.at)
         )
+
+    def _is_apart(self, value: Value, base: Value, key: Any) -> bool:
+        """Whether a value is `base[j]` where `base[i]` is written, and the two are numbers that differ."""
+        made = value.block.statements[value.at] if 0 <= value.at < value.block.end else None
+        if not isinstance(made, Plain) or len(made.args) != 2 or not any(made.node.target is f for f in GETITEMS):
+            return False
+        source = self.program.values.get(made.args[0]) if isinstance(made.args[0], Node) else None
+        if source is None or self.object(source) is not self.object(base):
+            return False
+        one, other = parts_of(made.args[1])[0], parts_of(key)[0]
+        return type(one) is int and type(other) is int and one != other and (one < 0) == (other < 0)
 
     def _may_overlap(self, statement: Plain) -> bool:
         """Whether NumPy writes what shares memory with the place it goes to as it was.

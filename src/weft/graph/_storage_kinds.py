@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.graph._code_program import GETITEMS, INDEX_ADD, INDEX_UPDATE, Program
 from weft.graph._code_values import Plain
-from weft.graph._effects import CHECKS, HOLDS
+from weft.graph._effects import CHECKS, DRAWS, HOLDS, MEMORY
 from weft.graph._node import Node
 from weft.ops._op import OWN, VIEW, Op, op_of
 from weft.ops._spec import Spec
@@ -36,6 +36,7 @@ _LIST_METHODS = frozenset("append clear extend insert pop remove reverse".split(
 _VIEW_METHODS = frozenset("reshape transpose swapaxes ravel squeeze view".split())
 
 OTHER, NOTHING = "other", "nothing"
+_WITHOUT_OUT = 4  # arguments that a call of `draw` has at the most where none is an array to write into
 
 
 def sharing(statement: Plain, keys: Keys) -> str:
@@ -65,7 +66,9 @@ def sharing(statement: Plain, keys: Keys) -> str:
     if getattr(target, "__module__", None) == "math":
         return NOTHING
     found = op_of(target)
-    return OTHER if found is None or "out" in statement.kwargs else _of_op(found, statement)
+    if found is None:
+        return str(getattr(target, MEMORY, OTHER))
+    return OTHER if "out" in statement.kwargs else _of_op(found, statement)
 
 
 def gives_own(node: Node) -> bool:
@@ -219,7 +222,9 @@ def writes_directly(node: Node) -> bool:
         return False  # what is in bodies is asked for itself; what is given no value has none to write to
     if node.op == "call_function" and node.meta.get("handed"):
         return False  # what it was given is written later by `written` alone, and what it gives may share all of that
-    return node.is_impure(impure_random=False) and not (is_check(node) or changes_list(node) or holds(node))
+    return node.is_impure(impure_random=False) and not (
+        is_check(node) or changes_list(node) or holds(node) or draws(node)
+    )
 
 
 def changes_list(node: Node) -> bool:
@@ -235,4 +240,11 @@ def holds(node: Node) -> bool:
 def is_check(node: Node) -> bool:
     from weft.graph import _control
 
-    return node.target in (_control.check, _control.fail) or getattr(node.target, CHECKS, False)
+    if node.target in (_control.check, _control.fail) or getattr(node.target, CHECKS, False):
+        return True
+    return str(getattr(node.target, "__module__", None)).startswith("numpy.testing")
+
+
+def draws(node: Node) -> bool:
+    """Whether a node draws random numbers, and writes them into none of the arrays it is given."""
+    return bool(getattr(node.target, DRAWS, False)) and "out" not in node.kwargs and len(node.args) <= _WITHOUT_OUT
