@@ -2,6 +2,8 @@
 
 # ruff: noqa: PERF402  # these are the ways of writing that are to be captured
 
+# ruff: noqa: PERF401  # lists that loops fill are what is tested
+
 from __future__ import annotations
 
 import linecache
@@ -258,3 +260,58 @@ def test_a_comprehension_may_be_changed_at_a_traced_place(function: Callable[...
     for given, n in (([1.0, 2.0, -3.0, 4.0], 5), ([2.0, 7.0, 1.0, 0.5, 6.0], 3), ([3.0, 1.0, 1.0], 4)):
         assert_same(call(compiled, (np.array(given), n)), call(function, (np.array(given), n)))
     assert not compiled._ran_plainly
+
+
+def rows_below(x):
+    rows = []
+    for v in x:
+        row = []
+        for w in x:
+            if w < v:
+                row.append(w)
+        rows.append(row)
+    return rows[0], rows[-1][-1], sum(rows[-1]), [len(row) for row in rows]
+
+
+def rows_of_comprehensions(x):
+    rows = []
+    for v in x:
+        rows.append([w for w in x if w < v])
+    return rows[1][:1], rows[-1][-1], len(rows[-1])
+
+
+def rows_in_a_comprehension(x):
+    rows = [[w * v for w in x if w < v] for v in x]
+    return rows[-1][0] + rows[-1][-1], max(rows[-1])
+
+
+def rows_with_their_values(x):
+    rows = []
+    for v in x:
+        below = [w for w in x if w < v]
+        rows.append((v, below, {"above": [w for w in x if w > v]}))
+    return rows[-1][1][-1], rows[-1][0], rows[0][2]["above"], len(rows[-1][1])
+
+
+def row_that_grows_when_kept(x):
+    rows = []
+    for v in x:
+        row = []
+        rows.append(row)
+        for w in x:
+            if w < v:
+                row.append(w)
+    return rows[-1][-1], len(rows[0])
+
+
+@pytest.mark.parametrize(
+    "program",
+    [rows_below, rows_of_comprehensions, rows_in_a_comprehension, rows_with_their_values, row_that_grows_when_kept],
+)
+def test_lists_of_lists_of_unknown_lengths(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in (np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 1.0, 3.0]), np.array([1.0, 2.0])):
+        try:
+            assert_same(call(compiled, (x,)), call(program, (x,)))
+        except CaptureError:
+            assert program is row_that_grows_when_kept

@@ -162,6 +162,7 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
             node.meta["type"] = int
             made = compute(Scalar(recorder, int, node))
             own, written = frozenset(region.made), set(region.written)
+            growing = any(recorder.lists.get(container) is not None for container in containers_in(made))
         except Restart:
             continue
         finally:
@@ -172,6 +173,8 @@ def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any]
             if id(container) not in own:  # each item is that very object
                 recorder.lists.hold((container,))
         leaves, tree = pytree.flatten(made)
+        if growing:  # only running tells how much is in it
+            return [made], tree, [None], written
         return leaves, tree, [type_of(leaf) for leaf in leaves], written
 
 

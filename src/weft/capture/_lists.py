@@ -70,9 +70,12 @@ class GrownList(Items):
         recorder.lists.hold(item)
         if self.types and self.types[0] is not None and self.types[0].unknown:
             return
-        if any(type(part) is list for part in containers_in(item)) and any_type(recorder, item) is not None:
+        parts = [part for part in containers_in(item) if type(part) is list]
+        if parts and any_type(recorder, item) is not None:
             self.forget()
             return
+        if any(recorder.lists.get(part) is not None for part in parts):
+            recorder.refuse("a list of lists, of which only running tells how many elements they have")
         leaves, tree = pytree.flatten(item)
         types = [self._seen(leaf) for leaf in leaves]
         if self.tree is None:
