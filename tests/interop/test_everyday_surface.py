@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from alike import TOLERANCE
+from like_torch import TOLERANCE
 
 import weft
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from alike import RANDOM, TOLERANCE, Fixed, compare, normal, pair, spread_alike, unit
+from like_torch import RANDOM, TOLERANCE, Fixed, compare, normal, pair, spread_alike, unit
 from test_more_layers import CASES as MORE
 
 import weft

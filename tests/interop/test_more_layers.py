@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from alike import compare, normal, pair
+from like_torch import compare, normal, pair
 
 import weft
 from weft import nn

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from alike import normal
+from like_torch import normal
 from safetensors.torch import load_file, save_file
 
 from weft import nn
