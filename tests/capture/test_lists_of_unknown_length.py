@@ -315,3 +315,25 @@ def test_lists_of_lists_of_unknown_lengths(program: Callable[..., Any]) -> None:
             assert_same(call(compiled, (x,)), call(program, (x,)))
         except CaptureError:
             assert program is row_that_grows_when_kept
+
+
+def inserted_at_a_traced_place(x):
+    names = [f"x{k}" for k in range(3)]
+    names.insert(x.argmin(), "least")
+    values = [1.0, 2.0, 3.0]
+    other = values
+    other.insert(int(x[0]) - 1, x[1])
+    return names, values, len(values), sum(values)
+
+
+def taken_from_a_traced_place(x):
+    values = [x[0], x[1], 5.0]
+    return values.pop(int(x[0])), values, values.pop(-1)
+
+
+@pytest.mark.parametrize("program", [inserted_at_a_traced_place, taken_from_a_traced_place])
+def test_lists_change_at_traced_places(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in ([1.0, 4.0, 0.5], [2.0, 1.0, 3.0], [0.0, 1.0, 2.0], [7.0, 1.0, 2.0]):
+        assert_same(call(compiled, (np.array(x),)), call(program, (np.array(x),)))
+    assert not compiled._ran_plainly

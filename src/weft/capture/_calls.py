@@ -115,6 +115,8 @@ def _by_method(recorder: Recorder, function: Any, owner: Any, args: Any, kwargs:
         return None if known is None else (getattr(known, name)(*args, **kwargs),)
     grown = lists.grown_by(owner)
     grown = lists.held_by(owner, (args, kwargs)) if grown is None else grown
+    if grown is None and name in ("insert", "pop") and args:
+        grown = lists.changed_at(owner, args[0])
     if grown is None and name == "extend" and len(args) == 1:
         grown = lists.lengthened(owner, args[0])
     if (
