@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -396,6 +397,37 @@ def test_items_of_a_generator_are_given_once(program: Any, front_end: Any) -> No
     """The plain program finds it empty, or goes on behind the items that were taken."""
     with pytest.raises(CaptureError, match=r"taken a second time|inside it"):
         front_end(program)(np.array([1.0, 2.0, -3.5]))
+
+
+def test_what_is_asked_of_a_generator_takes_no_items() -> None:
+    def program(x: Any, items: Any) -> Any:
+        found = positive(x)
+        told = isinstance(found, types.GeneratorType), isinstance(found, list), callable(found), type(found).__name__
+        chosen = filter(lambda v: v > 1, items)
+        return told, list(found), type(chosen) is filter, list(chosen), list(chosen)
+
+    x = np.array([1.0, 2.0, -3.5])
+    assert repr(weft.compile(program)(x, [1, 3])) == repr(program(x, [1, 3]))
+    with pytest.raises(TypeError, match="object of type 'filter' has no len"):
+        weft.compile(lambda x: len(filter(lambda v: v > 0, x)))(x)
+
+
+KEEPING: list[Callable[..., Any]] = [
+    lambda x, n: list(filter(lambda v: v > 0, x)),
+    lambda x, n: (sum(filter(lambda v: v > 0, x)), sorted(filter(None, x)), tuple(filter(lambda v: v < n, x))),
+    lambda x, n: [v + n for v in filter(lambda v: v > 0, x)],
+    lambda x, n: list(filter(lambda k: x[k] > 0, range(len(x)))),
+    lambda x, n: (list(filter(None, [0, 1, n])), list(filter(str.isalpha, ["a", "1"]))),
+    lambda x, n: np.array(list(filter(lambda v: v > 0, x))) * n,
+]
+
+
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+@pytest.mark.parametrize("number", range(len(KEEPING)))
+def test_filter_by_a_traced_condition(number: int, front_end: Any) -> None:
+    captured = front_end(KEEPING[number])
+    for x in (np.array([1.0, 2.0, -3.5]), np.array([0.5, -1.0, 4.0, 2.0])):
+        assert repr(captured(x, 3)) == repr(KEEPING[number](x, 3))
 
 
 @pytest.mark.parametrize("front_end", [weft.compile, weft.script])

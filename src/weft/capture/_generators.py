@@ -8,6 +8,7 @@ So it does where a traced value decides on any item, and `list`, `sum` and their
 from __future__ import annotations
 
 import ast
+import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,17 @@ YIELDED = "_yielded_items"
 
 
 class Generated:
-    """What a call of a generator function gives in a captured program."""
+    """What a call of a generator function gives in a captured program, or one of `filter`: an object of that `kind`."""
 
-    def __init__(self, recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.recorder = recorder
+    def __init__(
+        self,
+        recorder: Recorder,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        kind: type = types.GeneratorType,
+    ) -> None:
+        self.recorder, self.kind = recorder, kind
         self.function, self.args, self.kwargs = function, args, kwargs
         self.native = recorder._deeper(recorder.bind(function), args, kwargs)
         self.peeked: list[Any] = []  # the first item, where it was asked for already
@@ -32,6 +40,20 @@ class Generated:
         self.collected: list[Any] | None = None
         self.region = recorder.region
         self.taken = False  # whether the program has had its items
+        self.ended = False  # whether it is known to have no more of them
+
+    @property  # type: ignore[misc]  # a class has none to write to
+    def __class__(self) -> Any:
+        """What the program is told."""
+        return self.kind
+
+    def asked(self, function: Any, *args: Any) -> Any:
+        """What a builtin function tells of it that takes no items."""
+        if function is type:
+            return self.kind
+        if function is len:
+            raise TypeError(f"object of type {self.kind.__name__!r} has no len()")
+        return function(self, *args)
 
     def settled(self) -> Any:
         """The list of all it yields where that had to be collected, else itself."""
@@ -46,6 +68,8 @@ class Generated:
         return self if self.collected is None else self._take(self.collected)
 
     def _take(self, items: list[Any]) -> list[Any]:
+        if self.taken and self.ended and self.recorder.region is self.region:
+            return []
         if self.taken or self.recorder.region is not self.region:
             how = "are taken a second time" if self.taken else "made outside a branch or loop are taken inside it"
             self.recorder.refuse(
@@ -62,6 +86,7 @@ class Generated:
         try:
             if whole:
                 self.collected = list(self.native)
+                self.ended = True
             else:
                 self.peeked = [next(self.native)]
         except StopIteration:

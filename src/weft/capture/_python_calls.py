@@ -9,7 +9,7 @@ import operator
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from weft.capture._changes import uncaptured
 from weft.capture._copying import COPYING, copied
+from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
 from weft.capture._kinds import REPRESENTATIVES, joined_kind, same_kind
 from weft.capture._lists import GrownList
@@ -53,6 +54,7 @@ _TAKING_ALL = (*_ORDERING, sum)
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _SHOWING = (str, repr, format)
 _OF_ITSELF = (isinstance, type, callable, id)  # they ask nothing of what a container holds
+_ASKING_ALONE = frozenset({type, isinstance, hasattr, callable, len})  # these take no items of a generator
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
 
@@ -76,9 +78,13 @@ class PythonCalls:
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of Python's; plain where nothing traced is given."""
         args = with_begun(self.recorder, function, args)
+        if args and type(args[0]) is Generated and _hashable(function) and function in _ASKING_ALONE:
+            return args[0].asked(function, *args[1:])
         lists = self.recorder.lists
         args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None
+        if function is filter and _is_applied(args[0]):
+            return _filter(self, *args)
         if function in _APPLYING and _is_applied(args[0]) and not any(map(is_known, args)):
             of_program = args[0]  # it runs as the program's own, whoever calls it
             return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
@@ -523,8 +529,14 @@ def _have(cls: type, name: str) -> bool:
 
 @python(filter)
 def _filter(calls: PythonCalls, function: Any, iterable: Any) -> Any:
-    run = calls.recorder.call
-    return iter([item for item in iterable if (item if function is None else run(function, (item,), {}))])
+    return Generated(calls.recorder, filtered, (bool if function is None else function, iterable), {}, filter)
+
+
+def filtered(function: Any, iterable: Any) -> Iterator[Any]:
+    """What `filter` does; captured, as the program's own generators are."""
+    for item in iterable:
+        if function(item):
+            yield item
 
 
 @python(isinstance)
