@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import OrderedDict, deque
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -239,3 +239,15 @@ def test_derivatives_are_of_what_the_program_gives(program: Callable[..., Any]) 
     except TraceError:
         return
     assert_same(call(lambda x: value, (X,)), call(program, (X,)))
+
+
+def test_a_named_tuple_made_by_the_program_is_of_its_module() -> None:
+    def program(x: Any) -> Any:
+        kind = namedtuple("Found", ["total", "count"])
+        return kind(x.sum(), len(x))
+
+    x = np.arange(3.0)
+    for captured in (weft.compile(program), weft.script(program), weft.trace(program, x)):
+        found = captured(x)
+        assert found == (3.0, 3)
+        assert type(found).__module__ == type(program(x)).__module__ == __name__

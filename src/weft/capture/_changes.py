@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+from weft import _where
 from weft._module import Module
 from weft.autograd import Tensor
 from weft.capture._cells import has_places
@@ -247,6 +248,9 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     if own is not None:
         return own[0]
     args = with_begun(recorder, function, args)
+    if function is collections.namedtuple and "module" not in kwargs:  # it asks whose code called it
+        frame = _where.user_frame(recorder.package)
+        kwargs = kwargs if frame is None else {**kwargs, "module": frame.f_globals.get("__name__", "__main__")}
     if _is_pure(function) or str(getattr(function, "__module__", None)).startswith("weft."):
         return function(*args, **kwargs)
     if getattr(function, "__name__", None) in _FINDING and args:
