@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weft
+from programs._compare import assert_same, call
 from weft.errors import CaptureError
 
 X = np.array([1.0, 2.0, 3.0])
@@ -298,3 +299,20 @@ def test_handlers_of_the_program_are_not_for_what_capturing_cannot_do() -> None:
 
 def _read_by_library(x: Any) -> Any:
     raise CaptureError("what a loop that is over computed")
+
+
+def test_floating_point_errors_that_a_program_asks_for_are_caught() -> None:
+    def periods(rate: Any, payment: Any) -> Any:
+        none = False
+        with np.errstate(divide="raise"):
+            try:
+                factor = payment * (1 + rate) / rate
+            except FloatingPointError:
+                none = True
+        return payment if none else np.log(factor) / np.log(1 + rate)
+
+    compiled, before = weft.compile(periods), np.geterr()
+    for rate in (np.array(0.05), np.array(0.0), np.array([0.1, 0.2]), np.array([0.1, 0.0])):
+        assert_same(call(compiled, (rate, 150.0)), call(periods, (rate, 150.0)))
+        assert np.geterr() == before
+    assert compiled.cache_info().currsize
