@@ -316,3 +316,19 @@ def test_floating_point_errors_that_a_program_asks_for_are_caught() -> None:
         assert_same(call(compiled, (rate, 150.0)), call(periods, (rate, 150.0)))
         assert np.geterr() == before
     assert compiled.cache_info().currsize
+
+
+def test_the_call_that_may_raise_is_named() -> None:
+    @weft.wrap
+    def total(parts):
+        return sum(parts.values())
+
+    def caught(x):
+        parts = {"a": 1.0, "b": x[0]}
+        try:
+            return total(parts) + x[1]
+        except ValueError:
+            return 0.0
+
+    with pytest.raises(CaptureError, match=r"total\(\) inside a `try` or `with`"):
+        weft.compile(caught)(np.ones(2))

@@ -184,12 +184,30 @@ class Column:
                 found = found + value
         return found
 
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype)
+
+    @property
+    def dtype(self):
+        return np.dtype(float)
+
+    @property
+    def shape(self):
+        return (len(self.values),)
+
+    def __len__(self):
+        return len(self.values)
+
     def __iter__(self):
         return iter(self.values)
 
     def __mul__(self, by):
         return Column([value * by for value in self.values])
 
+
+def column(value):
+    array.array("d").append(value)
+    return Column([value, value + 1])
 
 class Table:
     def __init__(self, **columns):
@@ -749,3 +767,11 @@ def test_classes_of_libraries_may_keep_the_lists_they_are_given(lib: Any) -> Non
         got, expected = compiled(x), kept(x)
         assert seen(got) == seen(expected)
     assert not compiled._ran_plainly
+
+
+def test_what_is_like_an_array_is_none(lib: Any) -> None:
+    def asked(x):
+        made = lib.column(3.0)
+        return isinstance(made, lib.Column), type(made).__name__, made.total() * x, len(made), made
+
+    alike(asked, T)

@@ -18,6 +18,7 @@ from weft._objects import dict_of
 from weft.capture._convert import is_converted
 from weft.capture._numpy_calls import BoundMethod
 from weft.capture._opaque import Opaque
+from weft.capture._raising import QUIET
 from weft.capture._state_places import assigned_with
 from weft.capture._values import Traced, Undefined
 from weft.capture._wrap import _is_changeable, as_given, still_as_given
@@ -67,6 +68,9 @@ def still_holds(value: Any, before: dict[str, Any], name: str) -> None:
 
 
 setattr(still_holds, CHECKS, True)
+
+
+QUIET += [as_given, still_as_given, still_holds]  # what they raise is none of what handlers of the program are for
 
 
 class Callbacks:

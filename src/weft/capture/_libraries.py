@@ -285,8 +285,11 @@ def _type_now(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def _are_apart(result: Any) -> bool:
-    """Whether arrays in a result have dimensions, and each memory of its own."""
-    arrays = [leaf for leaf in pytree.leaves_of(result) if isinstance(leaf, np.ndarray)]
+    """Whether a result holds arrays and numbers alone, and its arrays have dimensions, and each memory of its own."""
+    leaves = pytree.leaves_of(result)
+    if not all(type(leaf) is np.ndarray or isinstance(leaf, (np.generic, *_PLAIN)) for leaf in leaves):
+        return False  # what is like an array, a column of a table, is none
+    arrays = [leaf for leaf in leaves if type(leaf) is np.ndarray]
     pairs = itertools.combinations(arrays, 2)
     return all(array.ndim for array in arrays) and not any(np.may_share_memory(a, b) for a, b in pairs)
 
