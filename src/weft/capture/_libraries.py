@@ -287,7 +287,7 @@ def _type_now(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _are_apart(result: Any) -> bool:
     """Whether a result holds arrays and numbers alone, and its arrays have dimensions, and each memory of its own."""
     leaves = pytree.leaves_of(result)
-    if not all(type(leaf) is np.ndarray or isinstance(leaf, (np.generic, *_PLAIN)) for leaf in leaves):
+    if not all(isinstance(leaf, np.generic) or type(leaf) in (np.ndarray, *_PLAIN) for leaf in leaves):
         return False  # what is like an array, a column of a table, is none
     arrays = [leaf for leaf in leaves if type(leaf) is np.ndarray]
     pairs = itertools.combinations(arrays, 2)

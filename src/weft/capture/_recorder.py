@@ -94,8 +94,7 @@ class Recorder(Running, Memory, Refusals):
         self.root = self.region = Region()
         self.sizes, self.named = Sizes(), set[Node]()  # nodes that have the name of a variable of the program
         self.allowance = Allowance(None)  # how much more may be recorded
-        self.branches = branches
-        self.boundary = boundary
+        self.branches, self.boundary = branches, boundary
         self.keeps_raising = False  # whether calls that may raise stay where nothing reads what they give
         self.unordered: dict[int, Any] = {}  # by id, dicts of which only running tells the order of the keys
         self.joins = False  # whether a branch or a loop may leave a variable with values of different types
@@ -131,8 +130,7 @@ class Recorder(Running, Memory, Refusals):
         self.doubts: list[Any] = []  # why the graph may not be right for a call, which the function itself runs then
         self.bound: dict[Any, Any] = {}  # function → the same converted for this capture
         self.reads, self.libraries, self.given = OuterReads(self), Libraries(self), GivenFunctions(self)
-        self.lists = Lists(self)
-        self.places = Places(self)
+        self.lists, self.places = Lists(self), Places(self)
         self.paths: dict[int, str] = {}  # id → the name of a parameter or buffer of the module that is captured
         self.start: Any = None  # where the captured function begins
         self.named_sizes: dict[Any, Any] = {}

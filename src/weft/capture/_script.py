@@ -131,6 +131,9 @@ def _bound_to(module: GraphModule, instance: Any, owner: Any = None) -> Any:
     return module if instance is None else functools.partial(module, instance)
 
 
+_LATE = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: dict[str, Any]) -> None:
     from weft import pytree
 
@@ -155,10 +158,9 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
     values = [_placeholder(recorder, parameter) for parameter in parameters]
     bound = recorder.bind(plain)
     if any(parameter.kind in _VARIADIC for parameter in parameters):
-        order = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         ranked = sorted(
             zip(parameters, values, strict=True),
-            key=lambda pair: 1 + order.index(pair[0].kind) if pair[0].kind in order else 0,
+            key=lambda pair: 1 + _LATE.index(pair[0].kind) if pair[0].kind in _LATE else 0,
         )
         values = [value for _, value in ranked]
         bound, named = _without_variadics(bound, len(held) + len(values)), {}
