@@ -30,6 +30,17 @@ def warned_with_a_category(x):
     return x
 
 
+def warned_of_what_is_missing(x):
+    missing = []
+    if x[0] > 0:
+        missing.append("first")
+    if x[1] > 0:
+        missing.append("second")
+    text = "no room for %s: " + "the result is %s"
+    warnings.warn(text % (" and ".join(missing), "NaN" if len(missing) == 2 else "inf"), RuntimeWarning, stacklevel=2)
+    return x
+
+
 def logged(x):
     LOG.info("start")
     for i in range(len(x)):
@@ -78,7 +89,9 @@ def told(function: Callable[..., Any], x: Any, capsys: Any) -> Any:
 
 
 @pytest.mark.parametrize("make", [weft.compile, weft.script])
-@pytest.mark.parametrize("program", [warned_in_a_branch, warned_with_a_category, logged, Logging().double])
+@pytest.mark.parametrize(
+    "program", [warned_in_a_branch, warned_with_a_category, warned_of_what_is_missing, logged, Logging().double]
+)
 def test_each_call_tells_it(make: Any, program: Callable[..., Any], capsys: Any) -> None:
     made = make(program)
     assert told(program, X, capsys)[1:] != ("", []), "the program tells nothing"

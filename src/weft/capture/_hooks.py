@@ -232,6 +232,8 @@ class Hooks(PlainHooks):
             found = join_lists(self.recorder, op, left, right)
             if found is not None:
                 return found[0]
+        if op == "%" and isinstance(left, str) and shows_traced(right):
+            return self.percent(left, right)
         if (type(left) in PLAIN and type(right) in PLAIN) or not _is_own(left, right):
             return OPERATORS[op](left, right)
         return operate(self.recorder, op, left, right)
