@@ -127,3 +127,19 @@ def test_parts_at_computed_places(program: Any) -> None:
             continue
         arguments = (x, np.array([2, 3])) if program is cut_where_told else (x,)
         assert_same(call(compiled, copy.deepcopy(arguments)), call(program, copy.deepcopy(arguments)))
+
+
+def test_a_write_to_reshaped_places() -> None:
+    def spans(x, least):
+        span = np.where(x > 0)[0].reshape(-1, 2)
+        if least > 1:
+            span = span[np.where(np.diff(span, axis=1) >= least)[0]]
+        span[:, 1] = span[:, 1] - 1
+        places = np.nonzero(x > 0)[0]
+        pairs = places.reshape(-1, 2)
+        pairs[0] = 7
+        return span, places, pairs
+
+    compiled = weft.compile(spans)
+    for x, least in ((np.array([1.0, 2, -1, 3, 4]), 1), (np.array([1.0, -2, -1, 3]), 2), (np.ones(6), 1)):
+        assert_same(call(compiled, (x, least)), call(spans, (x, least)))

@@ -370,7 +370,7 @@ def _nonzero(recorder: Recorder, a: Any) -> Any:
     size = recorder.sizes.fresh("nonzero")
     type_ = tuple(Spec((size,), part.dtype) for part in type_)
     node = recorder.create(TABLE["nonzero"], (a,), {}, type_)
-    return recorder.wrap(node, type_)
+    return recorder.wrap(node, type_, layout="C" if len(type_) == 1 else False)  # else columns of one array
 
 
 @special(np.ix_)
