@@ -273,10 +273,44 @@ def before_an_addition_at_places(x, v):
     np.maximum.at(x, [0, 9], v)
 
 
+def on_a_side_that_raises(x, v):
+    if v > 1:
+        np.multiply(x, 2, out=x)
+        raise ValueError("a")
+
+
+def in_a_turn_that_raises(x, v):
+    for row in x:
+        row *= 2
+        int("a")
+
+
+def until_it_raises(x, v):
+    while v < 9:
+        x[0] = 5.0
+        v += {}["key"]
+
+
+def before_both_sides_raise(x, v):
+    for k in range(2):
+        x[k] = 1
+        if v > 1:
+            raise ValueError("a")
+        raise IndexError("b")
+
+
+def on_a_side_that_does_not_fit(x, v):
+    if v > 1:
+        x *= 2
+        x[0, 1, 2] = 1
+
+
 @pytest.mark.parametrize(
     "program",
     [
-        *(changed_places, changed_places_and_raises, before_a_draw, before_an_assertion, before_a_call_that_writes),
+        *(on_a_side_that_raises, in_a_turn_that_raises, until_it_raises, before_both_sides_raise),
+        *(on_a_side_that_does_not_fit, changed_places, changed_places_and_raises, before_a_draw),
+        *(before_an_assertion, before_a_call_that_writes),
         before_an_addition_at_places,
     ],
 )
@@ -287,7 +321,7 @@ def test_what_was_written_before_an_exception_shows(program):
             x, plain = np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2)
             with contextlib.suppress(Exception):
                 program(plain, v)
-            with contextlib.suppress(IndexError, ValueError, AssertionError):
+            with contextlib.suppress(IndexError, KeyError, ValueError, AssertionError):
                 compiled(x, v)
             np.testing.assert_array_equal(x, plain)
 
@@ -310,3 +344,18 @@ def test_masks_of_putmask_are_truths(mask, given):
     for run in (weft.compile(program), weft.script(program), weft.trace(program, np.ones((3, 2)), 7.0, *more)):
         got = run(np.arange(6.0).reshape(3, 2), 7.0, *more)
         np.testing.assert_array_equal(got, program(np.arange(6.0).reshape(3, 2), 7.0, *more))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f4", "c16", "?", "u1"])
+@pytest.mark.parametrize(
+    "write", [np.place, np.putmask, lambda x, mask, values: np.copyto(x, [values[0]] * 2, casting="unsafe")]
+)
+def test_lists_that_are_written_are_arrays_of_the_same_dtype(write, dtype):
+    def program(x, v):
+        write(x, x > 1, [v, 1.5])
+        return x
+
+    x = np.arange(6).reshape(3, 2).astype(dtype)
+    got = weft.compile(program)(x.copy(), 2.5)
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got, program(x.copy(), 2.5))

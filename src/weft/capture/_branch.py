@@ -42,6 +42,7 @@ from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
 from weft.graph._control import exception as exception_of
+from weft.graph._handed import show
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -69,12 +70,26 @@ def end_path(recorder: Recorder, exception: Any) -> None:
     else:
         args = (exception,) if isinstance(exception, type) else (type(exception), *exception.args)
     trying, recorder.trying = recorder.trying, ()  # none of them catches it
+    shown = _show_written(recorder)
     recorder.region.failed = recorder.create(fail, args, {}, None)
     recorder.trying = trying
     if (
-        isinstance(exception, WeftError) and recorder.keeps_raising
+        isinstance(exception, WeftError) and recorder.keeps_raising and not shown
     ):  # said by a rule of weft's: the function itself raises what NumPy says
         recorder.region.failed.meta["raises"] = "sizes"
+
+
+def _show_written(recorder: Recorder) -> bool:
+    """Let the caller see what a path that ends here has written into his arrays: no result hands it on."""
+    region = recorder.region
+    if not recorder.keeps_raising:
+        return False
+    changed = region.held if region is recorder.root else region.written
+    buffers = [each for each in changed if each.target is not None and region.held[each] is not each.target]
+    for buffer in buffers:
+        assert buffer.target is not None, "so they were chosen"
+        recorder.create(show, (region.lift(buffer.target), region.read(buffer)), {}, None)
+    return bool(buffers)
 
 
 def _made_of_arguments(exception: BaseException) -> bool:
@@ -208,6 +223,8 @@ class Branch:
         values = join.finish(self.test)
         if all(region.failed is not None for region in self.regions):
             self.recorder.region.failed = values
+            with self.recorder.region.graph.inserting_before(values):
+                _show_written(self.recorder)
             raise PathEnded
         return tuple(part(values) if isinstance(part, _Later) else part for part in joined)
 

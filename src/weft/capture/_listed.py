@@ -11,6 +11,7 @@ from weft.capture._draws import draw, shuffled
 from weft.graph import Graph
 from weft.graph._control import check, fail
 from weft.graph._effects import CHECKS, WITHIN
+from weft.graph._handed import show
 from weft.graph._list_arrays import array_of, with_rows
 from weft.passes._kinds import EFFECT, OPAQUE, PURE, kind_of
 
@@ -73,7 +74,7 @@ def _leaves_nothing(node: Any) -> bool:
         return True  # an assertion of NumPy's: it raises, or does nothing
     kind = kind_of(node)
     if kind == EFFECT:
-        return node.target in (check, fail) or getattr(node.target, CHECKS, False)
+        return node.target is not show and (node.target in (check, fail) or getattr(node.target, CHECKS, False))
     if node.op == "call_function" and getattr(node.target, "__name__", "") in ("setitem", "delitem"):
         return True
     module = package_name(node.target) or "numpy"

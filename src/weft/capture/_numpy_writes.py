@@ -25,6 +25,7 @@ def _target(recorder: Recorder, array: Any) -> Array:
 @special(np.copyto)
 def _copyto(recorder: Recorder, dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     dst = _target(recorder, dst)
+    src = recorder.numpy.function(np.asarray, (src,), {}) if isinstance(src, (list, tuple)) else src
     spec = recorder.abstract(src)
     if isinstance(spec, Spec):
         np.copyto(np.empty(0, dst.spec.dtype), np.empty(0, spec.dtype), casting=casting)
@@ -102,10 +103,17 @@ RULES[id(after)] = lambda args, type_: True
 setattr(after, MEMORY, OWN)
 
 
+def _of_kind(recorder: Recorder, a: Array, values: Any) -> Any:
+    """Values to be written: NumPy makes a list an array of the same dtype, whatever it holds."""
+    if isinstance(values, (list, tuple)):
+        return recorder.numpy.function(np.asarray, (values, a.spec.dtype), {})
+    return recorder.numpy.of_traced(values)
+
+
 @special(np.putmask)
 def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
     a, call = _target(recorder, a), recorder.numpy.function
-    values = recorder.numpy.of_traced(values)
+    values = _of_kind(recorder, a, values)
     if not call(np.ndim, (values,), {}):
         recorder.setitem(a, call(np.reshape, (call(np.asarray, (mask, bool), {}), a.shape), {}), values)
     elif _chooses(recorder, mask, a, values):
@@ -117,7 +125,7 @@ def _putmask(recorder: Recorder, a: Any, mask: Any, values: Any) -> None:
 @special(np.place)
 def _place(recorder: Recorder, arr: Any, mask: Any, vals: Any) -> None:
     arr, call = _target(recorder, arr), recorder.numpy.function
-    vals = recorder.numpy.of_traced(vals)
+    vals = _of_kind(recorder, arr, vals)
     if not _chooses(recorder, mask, arr, vals) or _may_be_none(vals, arr):
         _changed(recorder, np.place, arr, mask, vals)
         return
