@@ -231,3 +231,35 @@ def test_containers_that_a_variable_and_an_object_are_given_at_once(program: Any
         assert seen(compiled(owner, np.full(2, k))) == seen(program(same, np.full(2, k)))
         assert seen(owner) == seen(same)
     assert not compiled._ran_plainly
+
+
+class _Result:
+    def __init__(self, x):
+        self.x, self.cache, self.mixed, self.numbers = x, {}, [x, "a"], [1.0]
+
+
+def filled_when_given_away(owner, x):
+    made = _Result(x)
+    owner.result = made
+    made.cache["double"] = x * 2
+    made.mixed.append(3)
+    made.numbers.append(2.0)
+    return made.cache["double"], len(made.cache), made.mixed[-1], made
+
+
+def known_by_two_objects(owner, x):
+    made = _Result(x)
+    owner.result = made
+    owner.cache = made.cache
+    made.cache["one"] = 1
+    return len(owner.cache)
+
+
+@pytest.mark.parametrize("program", [filled_when_given_away, known_by_two_objects])
+def test_objects_that_are_filled_when_they_are_given_away(program: Any) -> None:
+    compiled = weft.compile(program)
+    for k in (1.0, 2.0):
+        owner, same = SimpleNamespace(), SimpleNamespace()
+        assert seen(compiled(owner, np.full(2, k))) == seen(program(same, np.full(2, k)))
+        assert seen(owner) == seen(same)
+    assert not compiled._ran_plainly

@@ -627,9 +627,11 @@ class State:
         node = recorder.create(new_object, args, {}, None, cls.__name__.lower())
         self.owners[id(value)] = (value, node)
         assert self.known is not None
-        for name in names:
+        for name, part in zip(names, given, strict=True):
             self.written.add((id(value), name))
             held = getattr(value, name)
+            if part is not held and recorder.region is recorder.root:  # a container of the running graph by now
+                set_state(value, name, part)
             if isinstance(held, Array) and held.buffer.target is None:
                 held.buffer.listed = "an object from outside"
         for key in assigned_with(value, names[0] if names else "_"):
