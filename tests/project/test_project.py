@@ -17,7 +17,8 @@ import weft
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src/weft").rglob("*.py"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = DECLARED["project"]
 
 
 def test_the_licence_is_the_one_declared() -> None:
@@ -90,6 +91,12 @@ def test_sizes(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = _length(node)
             assert length <= 50, f"{node.name} has {length} lines, at most 50"
+
+
+def test_what_tests_share_is_found_by_its_name() -> None:
+    folders = [ROOT / folder for folder in DECLARED["tool"]["pytest"]["ini_options"]["pythonpath"]]
+    names = [path.name for folder in folders for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    assert sorted(names) == sorted(set(names))
 
 
 def test_import_is_light() -> None:
