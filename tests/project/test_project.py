@@ -95,7 +95,8 @@ def test_sizes(path: Path) -> None:
 
 def test_what_tests_share_is_found_by_its_name() -> None:
     folders = [ROOT / folder for folder in DECLARED["tool"]["pytest"]["ini_options"]["pythonpath"]]
-    names = [path.name for folder in folders for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    found = [path.name for folder in folders for path in folder.glob("*.py")]
+    names = [name for name in found if not name.startswith(("test_", "conftest"))]
     assert sorted(names) == sorted(set(names))
 
 
