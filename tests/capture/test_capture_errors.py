@@ -250,3 +250,45 @@ def test_what_a_result_cannot_be_names_the_line_that_gives_it_back(program: Call
     text = str(caught.value)
     assert text.startswith(said)
     assert f":{first + len(lines) - 1}, in {program.__name__}\n    {lines[-1].strip()}" in text
+
+
+def early_return_beside_a_list_that_grows(x: Any) -> Any:
+    found = []
+    for value in x:
+        if value < 0:
+            return []
+        found.append(value)
+    return found
+
+
+def empty_dict_or_not(x: Any) -> Any:
+    if x.sum() > 0:
+        return {}
+    return {"a": x.sum()}
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (
+            early_return_beside_a_list_that_grows,
+            "a list that a loop or a branch makes longer or shorter and a list of 0",
+        ),
+        (empty_dict_or_not, r"an empty dict and a dict of 1 \('a'\)"),
+    ],
+)
+def test_containers_that_disagree_are_called_what_they_are(program: Callable[..., Any], said: str) -> None:
+    with pytest.raises(CaptureError, match=f"disagree on the result: {said}"):
+        weft.compile(program)(X)
+
+
+def test_an_assertion_in_a_try_is_called_so() -> None:
+    def program(x: Any) -> Any:
+        try:
+            assert x.sum() > 0
+        except AssertionError:
+            return 0.0
+        return x.sum()
+
+    with pytest.raises(CaptureError, match=r"^an assertion inside a `try`"):
+        weft.trace(program, X)

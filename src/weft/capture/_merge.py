@@ -133,6 +133,10 @@ def describe(value: Any) -> str:
     found = type_of(value)
     if found is not None:
         return str(found)
+    if isinstance(value, list) and any(isinstance(part, Opaque) and part._node is None for part in value):
+        return "a list that a loop or a branch makes longer or shorter"
+    if isinstance(value, dict) and not value:
+        return "an empty dict"
     if isinstance(value, (tuple, list, dict)):
         named = f" ({', '.join(map(repr, value))})" if isinstance(value, dict) and len(value) <= _FEW else ""
         return f"a {type(value).__name__} of {len(value)}{named}"

@@ -605,9 +605,12 @@ def _is_numeric(value: Any) -> bool:
     return isinstance(value, (Traced, int, float, complex, np.ndarray, np.generic, Tensor)) or _is_sequence(value)
 
 
+_SPOKEN = {"index_update": "[...] = ...", "getitem": "[...]", "check": "an assertion", "check_unpacked": "unpacking"}
+
+
 def _called(target: Any) -> str:
     name = getattr(target, "__name__", target)
-    return {"index_update": "[...] = ...", "getitem": "[...]", "check_unpacked": "unpacking"}.get(name, f"{name}()")
+    return _SPOKEN.get(name, f"{name}()")
 
 
 def _instead_of(value: Any, kind: type) -> str:
