@@ -647,11 +647,14 @@ def test_the_function_itself_runs_where_something_is_raised(
     ("program", "calls"),
     [
         *((program, PLACES) for program in (stack_of_contexts, stack_that_swallows)),
-        (floating_point_error, SIGNS),
     ],
 )
 def test_refused(program: Callable[..., Any], calls: list[tuple[Any, ...]]) -> None:
     assert fates(program, *calls) == [REFUSED, REFUSED]
+
+
+def test_floating_point_errors_that_the_program_asks_for() -> None:
+    assert fates(floating_point_error, *SIGNS) == [PLAINLY, REFUSED]
 
 
 def test_managers_that_let_exceptions_through_are_captured() -> None:
