@@ -75,7 +75,10 @@ class GrownList(Items):
             self.forget()
             return
         if any(recorder.lists.get(part) is not None for part in parts):
-            recorder.refuse("a list of lists, of which only running tells how many elements they have")
+            recorder.refuse(
+                "a list of lists, of which only running tells how many elements they have",
+                help="put the elements of all into one list, and where each begins into another",
+            )
         leaves, tree = pytree.flatten(item)
         types = [self._seen(leaf) for leaf in leaves]
         if self.tree is None:
