@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft.capture import _reads
 
 SCALE = 2.0
 COUNT = 3
@@ -212,3 +213,25 @@ def test_threads_that_miss_at_once_capture_once() -> None:
     assert compiled.cache_info().misses == 1
     for result in results:
         np.testing.assert_array_equal(result, [1.0, 3.0, 5.0])
+
+
+AXES = {"xyz": (0, 1, (2, 0.0)), "zyx": (2, 1, (0, 0.5))}
+
+
+def test_tuples_that_nothing_can_change_are_told_by_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    def turned(x: Any, order: str) -> Any:
+        first, second, (third, by) = AXES[order]
+        return x[first] - x[second] * x[third] + by
+
+    compiled, x = weft.compile(turned), np.arange(3.0)
+    assert compiled(x, "xyz") == turned(x, "xyz")
+    with monkeypatch.context() as patch:
+        patch.setattr(_reads, "_content", None)  # nobody looks at what they hold
+        assert compiled(x, "xyz") == turned(x, "xyz")
+    monkeypatch.setitem(AXES, "xyz", (0, 1, (2, 0 * 1.0)))
+    assert compiled(x, "xyz") == turned(x, "xyz")
+    assert compiled.cache_info().misses == 1
+    for other in ((0, 1, (2, -0.0)), (0, np.int64(1), (2, 0.0)), (0, 1, (1, 0.0)), (0, 1, [2, 0.0])):
+        monkeypatch.setitem(AXES, "xyz", other)
+        assert compiled(x, "xyz") == turned(x, "xyz")
+    assert compiled.cache_info().misses == 5
