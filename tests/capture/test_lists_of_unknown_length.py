@@ -337,3 +337,47 @@ def test_lists_change_at_traced_places(program: Callable[..., Any]) -> None:
     for x in ([1.0, 4.0, 0.5], [2.0, 1.0, 3.0], [0.0, 1.0, 2.0], [7.0, 1.0, 2.0]):
         assert_same(call(compiled, (np.array(x),)), call(program, (np.array(x),)))
     assert not compiled._ran_plainly
+
+
+REDUCED = [
+    "max((v, i) for i, v in enumerate(x))",
+    "min([(v, i) for i, v in enumerate(x)])[1]",
+    "sorted([(v, i) for i, v in enumerate(x)])",
+    "max([[v, v * k] for v in x]), max([(i, v) for i, v in enumerate(x) if v > 0])",
+    "any([(v, 0) for v in x]), all([(v > 0, 1) for v in x]), all([() for v in x])",
+    "sum([(v, 1) for v in x], ())",
+    "max([v * x[:2] for v in x], default=x) if len(x) < 2 else sum([v * x for v in x])",
+]
+
+
+@pytest.mark.parametrize("number", range(len(REDUCED)), ids=REDUCED.__getitem__)
+def test_tuples_are_no_numbers(number: int) -> None:
+    """Of several tuples `max` gives one, and no number of one."""
+    name = f"<reduced {number}>"
+    lines = ["def program(x, k):", f"    return {REDUCED[number]}"]
+    linecache.cache[name] = (1, None, [line + "\n" for line in lines], name)
+    found: dict[str, Any] = {}
+    exec(compile("\n".join(lines), name, "exec"), found)
+    for captured in (weft.compile(found["program"]), weft.script(found["program"])):
+        for given in ([1.0, 2.0, -3.0, 2.0], [0.5, 1.5], [7.0, 7.0, 1.0]):
+            assert_same(call(captured, (np.array(given), 3)), call(found["program"], (np.array(given), 3)))
+
+
+EMPTY: list[Callable[..., Any]] = [
+    lambda x: [[] for _ in x],
+    lambda x: [() for _ in range(len(x))],
+    lambda x: ([{} for _ in x], len([[] for _ in x]), [[], []] + [[] for _ in x]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(EMPTY)))
+def test_lists_of_empty_containers(number: int) -> None:
+    """There are as many as the loop has turns, though none holds anything to count them by."""
+    for captured in (weft.compile(EMPTY[number]), weft.script(EMPTY[number])):
+        for size in (3, 4, 1):
+            assert_same(call(captured, (np.ones(size),)), call(EMPTY[number], (np.ones(size),)))
+
+
+def test_a_container_is_not_repeated_a_traced_number_of_times() -> None:
+    with pytest.raises(CaptureError, match="an index or a count"):
+        weft.compile(lambda x: [[]] * int(x.max()))(np.ones(3))

@@ -206,6 +206,8 @@ class Stack:
         open_sizes = any(None in visible_sizes(recorder, spec, recorder.region).shape for spec in specs)
         if may_fail and (open_sizes or None in types or any(t.unknown for t in types if t is not None)):
             return None
+        if may_fail and not leaves:  # nothing to count empty containers by
+            return None
         if may_fail and not recorder.deriving and (is_tensor(leaves) or any(map(_may_be_mixed, leaves))):
             return None
         found = [may_be(leaf.buffer) if isinstance(leaf, Array) else {} for leaf in leaves]

@@ -15,7 +15,7 @@ from weft import pytree
 from weft.capture._changes import uncaptured
 from weft.capture._chosen import chosen, refuse_missing
 from weft.capture._iterables import Collected, Items, RangeItems
-from weft.capture._lists import GrownList
+from weft.capture._lists import GrownList, containers_in
 from weft.capture._missing import is_there, whole
 from weft.capture._once import take
 from weft.capture._one_of import get_of_key, item_of_key, number_keys
@@ -94,6 +94,8 @@ def join_lists(recorder: Recorder, sign: str, left: Any, right: Any) -> tuple[An
     if (sign == "+") is not all(lists) or (sign == "*" and count is None):
         return None
     open_ = isinstance(count, Scalar) and recorder.branches and not recorder.can_decide(count)
+    if open_ and isinstance(parts[0], list) and any(containers_in(item) for item in parts[0]):
+        return None  # the same containers again and again
     if not open_ and not any(isinstance(each, (GrownList, Collected)) for each in recorder.lists.of(parts)):
         return None
     return (recorder._deeper(recorder.bind(joined if sign == "+" else repeated), parts, {}),)

@@ -54,6 +54,7 @@ _TAKING_ALL = (*_ORDERING, sum)
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _SHOWING = (str, repr, format)
 _OF_ITSELF = (isinstance, type, callable, id)  # they ask nothing of what a container holds
+_REDUCING = (max, min, sum, any, all, sorted)
 _ASKING_ALONE = frozenset({type, isinstance, hasattr, callable, len})  # these take no items of a generator
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
 
@@ -83,6 +84,8 @@ class PythonCalls:
         lists = self.recorder.lists
         args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
         handler = PYTHON.get(function) if _hashable(function) else None
+        if function in _REDUCING and args and type(args[0]) is Collected and kwargs.get("key") is None:
+            args = (self._reduced(function, args[0]), *args[1:])
         if function is filter and _is_applied(args[0]):
             return _filter(self, *args)
         if function in _APPLYING and _is_applied(args[0]) and not any(map(is_known, args)):
@@ -112,6 +115,11 @@ class PythonCalls:
         if module in ("math", "cmath") and (any(map(is_traced, args))):
             return self._math(function, args, kwargs)
         return uncaptured(self.recorder, function, args, kwargs)
+
+    def _reduced(self, function: Any, items: Collected) -> Any:
+        """What `max`, `sum` and their like go over: arrays of numbers, or the list of tuples or other containers."""
+        numbers = items.tree == LEAF and (function is sum or len(items.arrays[0].spec.shape) == 1)
+        return items if numbers else Opaque(self.recorder, items.as_list())
 
     def print(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A call of `print`."""
