@@ -233,6 +233,12 @@ def a_view_of_what_changed_places(a, c):
     return a[1:], a.reshape(2, 2), a
 
 
+def a_view_of_what_changed_computed_places(a, c):
+    k = int(abs(c))
+    a[0], a[k] = a[k], a[0]
+    return a[1:], a.reshape(2, 2), np.ravel(a)
+
+
 def a_view_of_what_was_shuffled(a, c):
     np.random.default_rng(0).shuffle(a)
     b = np.squeeze(a)
@@ -242,7 +248,7 @@ def a_view_of_what_was_shuffled(a, c):
 @pytest.mark.parametrize(
     "program",
     [
-        *(a_view_of_what_changed_places, a_view_of_what_was_shuffled),
+        *(a_view_of_what_changed_places, a_view_of_what_changed_computed_places, a_view_of_what_was_shuffled),
         *(a_view_that_was_written, one_view_or_another, a_view_written_in_a_loop, an_array_and_a_view_of_it),
         a_view_of_an_array_made_inside,
     ],

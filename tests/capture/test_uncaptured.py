@@ -311,6 +311,18 @@ def test_statements_of_lists_that_have_grown(statements: list[str]) -> None:
     count([each for each in statements if "l" in used_by(each)], [*GROWN])
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("list(itertools.pairwise(l))", "list(itertools.combinations(l, 2))", "dict(itertools.pairwise(l))"),
+        *("[l.__setitem__(0, 'a'), l[0], type(l[0]).__name__]", "[l.__setitem__(0, 2.5), l[0], type(l[0]).__name__]"),
+        *("l.__repr__()", "operator.imul(l, 2)", "l * 1", "operator.methodcaller('pop')(l)", "l.append.__call__(1)"),
+    ],
+)
+def test_what_is_asked_of_lists_that_have_grown(expression: str) -> None:
+    fates(program(expression, [*GROWN["after it has grown"][:2], "res = {statement}"]), *CALLS)
+
+
 @pytest.mark.parametrize("kind", ["at the top", "under a condition"])
 @pytest.mark.parametrize("statements", split(STATEMENTS + WITH_TRACED + OF_ARGUMENTS))
 def test_objects_that_are_arguments(statements: list[str], kind: str) -> None:
