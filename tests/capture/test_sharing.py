@@ -239,6 +239,13 @@ def a_view_of_what_changed_computed_places(a, c):
     return a[1:], a.reshape(2, 2), np.ravel(a)
 
 
+def a_view_beside_a_copy_that_was_written(a, c):
+    b = a + 1
+    b.flat[:] = a[1:3]
+    a[0] = c
+    return a, a[1:], np.ravel(a), b
+
+
 def a_view_of_what_was_shuffled(a, c):
     np.random.default_rng(0).shuffle(a)
     b = np.squeeze(a)
@@ -248,7 +255,8 @@ def a_view_of_what_was_shuffled(a, c):
 @pytest.mark.parametrize(
     "program",
     [
-        *(a_view_of_what_changed_places, a_view_of_what_changed_computed_places, a_view_of_what_was_shuffled),
+        *(a_view_beside_a_copy_that_was_written, a_view_of_what_changed_places),
+        *(a_view_of_what_changed_computed_places, a_view_of_what_was_shuffled),
         *(a_view_that_was_written, one_view_or_another, a_view_written_in_a_loop, an_array_and_a_view_of_it),
         a_view_of_an_array_made_inside,
     ],
