@@ -15,7 +15,7 @@ import weft
 from weft.errors import CaptureError
 
 X = np.array([1.0, 2.0, 3.0])
-CALLS = [(X,), (np.array([4.0, 1.0]),)]
+CALLS = [(X,), (np.array([4.0, 1.0]),), (np.array([2.0, 2.0, 3.0]),)]
 
 
 def summed_twice(x):
@@ -66,6 +66,17 @@ def after_a_break(x):
         if total > 2:
             break
     return total, [v for v in items]
+
+
+def next_after_a_break(x):
+    items = iter(x)
+    first = next(items)
+    kept = [first]
+    for v in items:
+        if v == first:
+            break
+        kept.append(v)
+    return kept, next(items, None)
 
 
 def after_in(x):
@@ -129,7 +140,16 @@ def flat_given_back(x):
 
 PROGRAMS = [
     *(summed_twice, listed_twice, zipped_twice, mapped_twice, numbered_twice, reversed_twice, under_two_names),
-    *(in_a_dict, after_a_break, after_in, largest_and_more, in_each_turn, in_one_branch, after_a_write),
+    *(
+        in_a_dict,
+        after_a_break,
+        next_after_a_break,
+        after_in,
+        largest_and_more,
+        in_each_turn,
+        in_one_branch,
+        after_a_write,
+    ),
     after_an_assignment,
 ]
 

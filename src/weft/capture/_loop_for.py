@@ -168,6 +168,7 @@ class ForLoop(Loop):
             return while_loop, (test.graph, body.graph, inits, *operands), {}
 
         node = self._record(slots, own, make_while, ran, (test, going))
+        leave(recorder, self.iterable)
         items.ended(project(recorder, node, 1, bool, "stopped") if node is not None else False)
 
     def _condition(self, end: Any, step: Any) -> tuple[Region, Node]:

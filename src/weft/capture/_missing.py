@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from weft._objects import dict_of
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._convert_site import Site
+from weft.capture._once import take
 from weft.capture._present import check_order
 from weft.capture._values import MaybeUnbound, Traced, Undefined, is_traced
 from weft.errors import CaptureError
@@ -81,6 +82,8 @@ def question(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...
         return (args[0].take(*args[1:]),)
     if (function is any or function is all) and args and hasattr(type(args[0]), "take"):
         return (args[0].truth(function),)
+    if function is next and args:
+        take(recorder, args[0])  # refused where a loop has left the iterator before its end, as only running tells
     if function is next and args and recorder._home(args[0]) not in (None, recorder.region):
         recorder.refuse(
             "an iterator made outside a branch or loop is advanced inside it (next())",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weft import pytree
 from weft.capture._iterables import Items
 from weft.capture._numpy_views import FlatArray
+from weft.capture._opaque import Opaque
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -67,7 +68,8 @@ def take(recorder: Recorder, value: Any) -> Any:
 
 def leave(recorder: Recorder, iterator: Any) -> None:
     """Note that a loop over an iterator may have ended before its items did, as only the running graph tells."""
-    if hasattr(type(iterator), "__next__"):
+    made = iterator._node.target if isinstance(iterator, Opaque) and iterator._node is not None else None
+    if hasattr(type(iterator), "__next__") or made is iter:
         recorder.once[id(iterator)] = Once(recorder, iterator, ())
         recorder.once[id(iterator)].taken = "a loop"
 
