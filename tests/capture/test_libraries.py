@@ -222,6 +222,14 @@ class Table:
     def first(self):
         return Column(next(iter(self.columns.values())))
 
+    @property
+    def size(self):
+        return sum(map(len, self.columns.values()))
+
+    def drop(self, name):
+        array.array("d").append(len(self.columns))
+        self.columns = {key: values for key, values in self.columns.items() if key != name}
+
     def greatest(self):
         kept = {}
         kept["least"] = self.least
@@ -729,6 +737,13 @@ def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
         held.table["c"] = x
         return held.table["c"].total()
 
+    def emptied(held, x):
+        before = held.table.size
+        held.table.drop("a")
+        after = held.table.size, held.table.columns.keys()
+        held.table["a"] = x
+        return before, list(after[1]), after[0]
+
     def measured(held, x):
         return held.table.greatest() - held.table.least(), x
 
@@ -744,7 +759,7 @@ def test_objects_of_libraries_are_asked_when_the_graph_runs(lib: Any) -> None:
             held.cache["found"] = found
         return found, len(found) * x
 
-    for program in (items, size_and_members, loops, changed, measured, kept_in_a_list, one_or_the_other):
+    for program in (items, size_and_members, loops, changed, emptied, measured, kept_in_a_list, one_or_the_other):
         compiled = weft.compile(program)
         held, same = Holder(), Holder()
         for step in range(3):

@@ -167,11 +167,18 @@ class Libraries:
         kind = type(found)
         return kind not in _BUILTINS and not callable(found) and _is_compiled(kind) and not self.is_other(holder)
 
-    def makes_anew(self, owner: Any, name: str) -> bool:
-        """Whether each read of an attribute of such an object gives another object of a library: `frame.column`."""
-        if self.inside is not None or not self.is_open(owner):
+    def reads_later(self, owner: Any, name: str) -> bool:
+        """Whether an attribute of such an object is read when the graph runs.
+
+        Something may have changed it by then, or each read gives another object of a library, as `frame.column` does.
+        """
+        if not self.is_open(owner):
             return False
-        value = getattr(owner, name, None)
+        if self.recorder.touched.reaches(owner, name):
+            if self.inside is not None:
+                raise StaysWhole(self.inside)
+            return True
+        value = None if self.inside is not None else getattr(owner, name, None)
         return is_object(value) and self.is_other(type(value)) and getattr(owner, name) is not value
 
     def computed(self, owner: Any, name: str) -> Any:

@@ -73,6 +73,8 @@ class OuterReads:
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
         touched = self.recorder.touched
+        if self.recorder.libraries.reads_later(owner, name):
+            return self.recorder.opaque(getattr, (owner, name), {})
         if touched.names or touched.attributes or touched.given:
             touched.check_attribute(owner, name)
         if name == "training" and id(owner) in self.recorder.training.modes:
@@ -92,8 +94,6 @@ class OuterReads:
             if not self._made(owner):
                 self.attributes.setdefault((id(owner), name), (owner, name, ("not its own",)))
             return self.recorder.run(cls.__getattr__, (owner, name), {})
-        if self.recorder.libraries.makes_anew(owner, name):
-            return self.recorder.opaque(getattr, (owner, name), {})
         descriptor = self.computing(owner, name)
         if descriptor is not None:
             return self._computed(owner, name, descriptor)

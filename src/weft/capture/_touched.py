@@ -101,6 +101,10 @@ class Touched:
         if (id(space), name) in self.names:
             self._refuse(self.names[id(space), name], name)
 
+    def reaches(self, owner: Any, name: str) -> bool:
+        """Whether such a call may have changed an attribute of an object that it was given."""
+        return id(owner) in self.reached and not _is_method(owner, name)
+
     def check_attribute(self, owner: Any, name: str) -> None:
         """The same of an attribute."""
         told = self.attributes.get(name) or (self.given.get(name) if id(owner) in self.reached else None)
