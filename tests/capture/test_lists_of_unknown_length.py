@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -381,3 +382,14 @@ def test_lists_of_empty_containers(number: int) -> None:
 def test_a_container_is_not_repeated_a_traced_number_of_times() -> None:
     with pytest.raises(CaptureError, match="an index or a count"):
         weft.compile(lambda x: [[]] * int(x.max()))(np.ones(3))
+
+
+def test_a_reduction_that_changes_a_list_is_refused_in_a_script() -> None:
+    def grown(x: Any) -> Any:
+        items = [1.0]
+        functools.reduce(lambda before, value: before.append(value) or before, x, items)
+        return items
+
+    with pytest.raises(CaptureError, match="reduce over a value of unknown length"):
+        weft.script(grown)
+    assert weft.compile(grown)(np.arange(3.0)) == grown(np.arange(3.0))

@@ -20,7 +20,7 @@ from weft.capture._copying import COPYING, copied
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
 from weft.capture._kinds import REPRESENTATIVES, joined_kind, same_kind
-from weft.capture._lists import GrownList
+from weft.capture._lists import GrownList, containers_in
 from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
 from weft.capture._merge import is_open
@@ -88,6 +88,8 @@ class PythonCalls:
             args = (self._reduced(function, args[0]), *args[1:])
         if function is filter and _is_applied(args[0]):
             return _filter(self, *args)
+        if function is functools.reduce and is_opaque(args[1:2]) and (_is_applied(args[0]) or containers_in(args[2:])):
+            self.recorder.refuse("functools.reduce over a value of unknown length", help="write it as a loop")
         if function in _APPLYING and _is_applied(args[0]) and not any(map(is_known, args)):
             of_program = args[0]  # it runs as the program's own, whoever calls it
             return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
