@@ -207,3 +207,34 @@ def test_base_is_that_of_the_argument() -> None:
     assert compiled(np.ones(8)[::2]) is False
     with pytest.raises(CaptureError, match=r"\.base of a view"):
         weft.compile(lambda x: x[1:].base is None)(X)
+
+
+def in_pairs(x):
+    items = iter(x)
+    return list(zip(items, items, strict=False))
+
+
+def skipping(x):
+    items, total = iter(x), 0.0
+    for value in items:
+        total += value * next(items)
+    return total
+
+
+def after_the_first(x):
+    items = iter(x)
+    total = next(items)
+    for value in items:
+        total = total * 2 + value
+    return total
+
+
+@pytest.mark.parametrize("program", [in_pairs, skipping])
+def test_an_iterator_used_by_two_is_refused_in_scripts(program: Callable[..., Any]) -> None:
+    with pytest.raises(CaptureError, match="an iterator that is used again"):
+        weft.script(program)
+
+
+def test_an_iterator_gone_through_once_is_scripted() -> None:
+    x = np.arange(6.0)
+    assert weft.script(after_the_first)(x) == after_the_first(x)

@@ -169,6 +169,7 @@ class OpaqueItems(Items):
         super().__init__(recorder)
         self.value = recorder.opaque(sequence, (value,), {})
         self._length = recorder.opaque(len, (self.value,), {})
+        value.spent = value.node.target is iter
 
     @property
     def length(self) -> Any:

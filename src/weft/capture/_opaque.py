@@ -26,17 +26,23 @@ NUMERIC = "biufc"
 class Opaque(Traced):
     """A value of unknown type. `example`, where there is one, is an object of the same class."""
 
-    __slots__ = ("_node", "example", "name")
+    __slots__ = ("_node", "example", "name", "spent")
 
     def __init__(self, recorder: Recorder, node: Node | None, example: Any = None) -> None:
         self.recorder = recorder
         self._node = node
         self.example = example
         self.name: str | None = None
+        self.spent = False  # whether it is an iterator whose items were taken out all at once
 
     @property
     def node(self) -> Node:
         assert self._node is not None
+        if self.spent:
+            self.recorder.refuse(
+                "an iterator that is used again: how far it was gone through is known only when it runs",
+                help="make an iterator for each use, iter(...), or go through the items by their places",
+            )
         return self.recorder.region.lift(self._node)
 
     def _described(self) -> str:
