@@ -88,3 +88,19 @@ def test_derivative_of_a_list_of_either_type() -> None:
         return np.sum(np.array([v * v if v > 0 else 0.0 for v in x]))
 
     np.testing.assert_array_equal(weft.grad(total)(np.array([1.0, -2.0, 3.0])), [2.0, 0.0, 6.0])
+
+
+def test_a_dtype_is_compared_with_one_that_running_tells() -> None:
+    def widened(x, low):
+        wide = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(low * 2))
+        if x.dtype != wide:
+            x = x.astype(wide)
+        return x - low
+
+    compiled = weft.compile(widened)
+    x = np.arange(5, dtype=np.int16)
+    for low in (np.int16(-3), np.int16(-300)):
+        got, expected = compiled(x, low), widened(x, low)
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+    assert not compiled._ran_plainly

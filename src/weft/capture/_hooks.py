@@ -38,7 +38,7 @@ from weft.capture._one_of import OneOf
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
 from weft.capture._own_operators import PLAIN, defines, is_own_class, operate, operate_one
-from weft.capture._plain import OPERATORS, UNARY, PlainHooks, PlainIf
+from weft.capture._plain import COMPARISONS, OPERATORS, UNARY, PlainHooks, PlainIf
 from weft.capture._present import note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._region import NotArithmetic
@@ -225,6 +225,8 @@ class Hooks(PlainHooks):
 
         if _is_own(left, right) and defines(op, left, right):
             return operate(self.recorder, op, left, right)
+        if isinstance(left, np.dtype) and isinstance(right, Opaque):  # NumPy would ask it whether it is a dtype
+            return self.recorder.opaque(COMPARISONS[op], (left, right), {})
         return compare_sequences(self.recorder, op, left, right)
 
     def operate(self, op: str, left: Any, right: Any) -> Any:
