@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, KeysView, ValuesView
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pytest
 
 import weft
 from capture.alike import SAME, fates
+from programs._compare import assert_same, call
 
 
 def kept_or_missing(x: Any) -> Any:
@@ -103,4 +104,21 @@ def test_a_dtype_is_compared_with_one_that_running_tells() -> None:
         got, expected = compiled(x, low), widened(x, low)
         assert got.dtype == expected.dtype
         np.testing.assert_array_equal(got, expected)
+    assert not compiled._ran_plainly
+
+
+def test_a_class_that_is_none_of_numbers_is_no_question() -> None:
+    def listed(x, p):
+        made = np.sign(x) * np.abs(x) ** p
+        made = 0 if made.ndim == 0 and np.isnan(made) else made
+        if isinstance(made, np.ndarray) and made.size == 1 and made.ndim != 0:
+            return as_array(made)
+        return np.float64(made)
+
+    def as_array(value):
+        return np.asarray(list(value) if isinstance(value, (KeysView, ValuesView)) else value, float)
+
+    compiled = weft.compile(listed)
+    for x in (np.array(2.0), np.array(np.nan), np.array(-1.5)):
+        assert_same(call(compiled, (x, 0.15)), call(listed, (x, 0.15)))
     assert not compiled._ran_plainly

@@ -549,9 +549,21 @@ def filtered(function: Any, iterable: Any) -> Iterator[Any]:
             yield item
 
 
+_ONE_OF_EACH = (False, 0, 0.0, 0j, *(np.zeros((), kind)[()] for kind in "?ilfdFD"), np.zeros(()))
+
+
+def _tells_numbers_apart(classes: Any) -> bool:
+    """Whether some numbers are of one of the classes and others are not."""
+    if isinstance(classes, type) and issubclass(classes, (*REPRESENTATIVES, np.generic)):
+        return True
+    if isinstance(classes, tuple):
+        return any(map(_tells_numbers_apart, classes))
+    return len({isinstance(one, classes) for one in _ONE_OF_EACH}) > 1
+
+
 @python(isinstance)
 def _isinstance(calls: PythonCalls, x: Any, classes: Any) -> Any:
-    if is_open(x):
+    if _tells_numbers_apart(classes) and is_open(x):
         return calls.recorder.opaque(isinstance, (x, classes), {})
     known = isinstance(x, (Traced, Collected, GrownList))
     return asked(x, issubclass(python_class(x), classes)) if known else isinstance(x, classes)
