@@ -631,6 +631,7 @@ class State:
             self.written.add((id(value), name))
             held = getattr(value, name)
             if part is not held and recorder.region is recorder.root:  # a container of the running graph by now
+                self._journal.append((value, name, held))
                 set_state(value, name, part)
             if isinstance(held, Array) and held.buffer.target is None:
                 held.buffer.listed = "an object from outside"
