@@ -84,6 +84,19 @@ def test_number_of_either_type(program: Callable[..., Any], dtype: Any) -> None:
     assert fates(program, (x,), (-x,), (x,))[0] == SAME
 
 
+def summed_in_turns(x: Any, n: int) -> Any:
+    total = 0.0
+    for i in range(n):
+        total = total + x[i]
+    return [total], isinstance(total, np.floating), type(total).__name__, np.array([total]).dtype.name
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_a_number_that_no_turn_wrote_is_what_it_was(dtype: Any) -> None:
+    x = np.array([1, -2, 3], dtype)
+    assert fates(summed_in_turns, (x, 3), (x, 0), (x, 1), (x, 0))[0] == SAME
+
+
 def test_derivative_of_a_list_of_either_type() -> None:
     def total(x: Any) -> Any:
         return np.sum(np.array([v * v if v > 0 else 0.0 for v in x]))

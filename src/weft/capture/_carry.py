@@ -8,7 +8,7 @@ captured again.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -408,6 +408,8 @@ class Carry:
         slots.append(part)
         try:
             joined = join_types(self.recorder, part.type, found)
+            if not (part.type.mixed or found.mixed):
+                joined = replace(joined, mixed=False)  # which turn it is tells the type: see `asked`
         except Disagreement:
             joined = any_type(self.recorder, part.init, leaf) or self._disagree(variable.name, part.init, leaf)
         if self._describes(part, joined, leaf):
@@ -548,9 +550,11 @@ class Carry:
         return filler(self.recorder, slot.type)
 
     def type_after(self, slot: Slot) -> Type:
-        """The type of a carry after the loop: sizes of the body are open."""
+        """The type of a carry after the loop: sizes of the body are open, and so is the type of what no turn wrote."""
         if slot.type.spec is None:
-            return slot.type
+            start = type_in(self.recorder, slot.init)
+            stays = start is None or start.kind is None or same_kind(start.kind, slot.type.kind)
+            return slot.type if stays else replace(slot.type, mixed=True)
         return Type(visible_sizes(self.recorder, slot.type.spec, self.recorder.region), tensor=slot.type.tensor)
 
     def results(self, values: dict[int, Any], ran: Any) -> tuple[Any, ...]:
