@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -220,6 +221,34 @@ def test_graph_after_graph_ends() -> None:
     limited = weft.compile(lambda x, name: x + len(name), budget=1 / 16)
     assert len(told(lambda: [limited(1.0, "a" * k) for k in range(7)])) == 1
     assert limited.cache_info().misses == 4
+
+
+def in_order(numbers: list[float]) -> list[float]:
+    if len(numbers) < 2:
+        return numbers
+    middle = len(numbers) // 2
+    low, high, found = in_order(numbers[:middle]), in_order(numbers[middle:]), []
+    i = j = 0
+    while i < len(low) and j < len(high):
+        if low[i] <= high[j]:
+            found.append(low[i])
+            i += 1
+        else:
+            found.append(high[j])
+            j += 1
+    return found + low[i:] + high[j:]
+
+
+def test_graphs_for_numbers_that_do_not_come_again_end() -> None:
+    compiled = weft.compile(in_order)
+    lists = [[math.cos(j + k) for j in range(6)] for k in range(20)]
+    (warning,) = told(lambda: [compiled(numbers) for numbers in lists])
+    assert "captured 16 times already, each for other arguments, the last of them for numbers that did not" in warning
+    assert [compiled(numbers) for numbers in lists] == [sorted(numbers) for numbers in lists]
+    assert compiled.cache_info().misses == 16
+    again = weft.compile(in_order)
+    assert told(lambda: [again(numbers) for numbers in lists for _ in range(2)]) == []
+    assert again.cache_info().misses == 20
 
 
 def pushed(room: Any, used: Any, seen: Any, at: int, sink: int, flow: int) -> int:

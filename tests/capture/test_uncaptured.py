@@ -486,3 +486,49 @@ def test_containers_that_are_arguments_are_asked(statement: str) -> None:
     for _ in range(2):
         assert compiled(X, *got) == function(X, *expected)
         assert got == expected
+
+
+FACTOR = 2.0
+
+
+def helper(x):
+    return x * FACTOR
+
+
+@pytest.mark.parametrize("text", ["x * 2 + len(x)", " np.sin(x) + np.pi", "x.sum()", "x[0]", "(x, [x])"])
+def test_text_that_computes_is_captured(text: str) -> None:
+    program = define(f"def program(x):\n    return eval({text!r})\n", np=np)
+    assert fates(program, (X,), (X[:1],))[0] == SAME
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("print(x)", "reads print"),
+        ("FACTOR * x", "reads FACTOR"),
+        ("helper(x)", "reads helper"),
+        ("np.random.rand()", "reads np.random"),
+        ("(lambda: x)()", "makes functions or variables"),
+        ("[v for v in x]", "makes functions or variables"),
+        ("x.__class__", "reads __class__"),
+        ("type(x)", "reads type"),
+    ],
+)
+def test_text_that_does_more_is_refused(text: str, does: str) -> None:
+    assert weft.compile(helper)(X)[0] == X[0] * FACTOR
+    for run in (lambda x: eval(text), lambda x: exec(text) or x):
+        with pytest.raises(CaptureError, match=f"text that {re.escape(does)}: that is not captured"):
+            weft.compile(run)(X)
+
+
+@pytest.mark.parametrize("text", ["import os", "global FACTOR; FACTOR = 3.0", "x[0] = 5", "del x"])
+def test_text_that_changes_something_is_refused(text: str) -> None:
+    with pytest.raises(CaptureError, match="eval or exec of text that"):
+        weft.compile(lambda x: exec(text) or x)(X)
+    assert FACTOR == 2.0
+
+
+def test_text_with_variables_of_its_own_is_refused() -> None:
+    for run in (lambda x: eval("k * 2", {"k": x}), lambda x: eval(compile("1", "text", "eval")) * x):
+        with pytest.raises(CaptureError, match="write it as code"):
+            weft.compile(run)(X)

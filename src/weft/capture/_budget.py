@@ -21,6 +21,7 @@ from weft.autograd import Tensor
 _BASE = 2_000  # operations that any capture may record
 _PER_LINE = 100  # and more for each line of the functions captured
 _GRAPHS = 64  # how many graphs a function may be captured as
+_IN_VAIN = 16  # of those that fix numbers, how many one after the other before a call comes back to one
 _SLOWER = 3.0  # a graph that takes so many times as long as the plain call is given up
 _SHORT = 100e-6  # seconds: calls that are shorter, or slower by less, are not compared
 _TRIALS = 3  # calls of a graph that are timed
@@ -67,13 +68,16 @@ class Allowance:
         )
 
 
-def too_many(graphs: int, factor: float | None) -> str | None:
-    """Why a function with so many graphs is not captured again; None where it may be."""
-    if factor is None or graphs < _GRAPHS * factor:
+def too_many(entries: list[Any], hits: int, factor: float | None) -> str | None:
+    """Why a function with so many graphs is not captured again, after so many calls that found one; None if it may."""
+    graphs = len(entries)
+    in_vain = sum(entry.static and entry.made_at == hits for entry in entries)
+    if factor is None or (graphs < _GRAPHS * factor and in_vain < _IN_VAIN * factor):
         return None
+    which = "" if graphs >= _GRAPHS * factor else ", the last of them for numbers that did not come again"
     return (
-        f"it was captured {graphs} times already, each for other arguments: why_recompiled() tells what differs\n"
-        "  help: weft.compile(f, budget=10) allows ten times as many graphs, budget=None any number"
+        f"it was captured {graphs} times already, each for other arguments{which}: why_recompiled() tells what "
+        "differs\n  help: weft.compile(f, budget=10) allows ten times as many graphs, budget=None any number"
     )
 
 

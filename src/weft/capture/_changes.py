@@ -421,18 +421,6 @@ def ordering(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: d
     return Scalar(recorder, int, found.node)
 
 
-def names_in(text: Any) -> Iterator[str]:
-    """The names in text, or compiled code, that `eval` or `exec` is given."""
-    try:
-        code = text if isinstance(text, types.CodeType) else compile(text, "<text>", "exec")
-    except (SyntaxError, TypeError, ValueError):  # so does what it is given to
-        return
-    yield from code.co_names
-    for part in code.co_consts:
-        if isinstance(part, types.CodeType):
-            yield from names_in(part)
-
-
 def may_change_unseen(recorder: Recorder, value: Any) -> bool:
     """Whether code that is not converted could change a value without a trace: one not made here, or of the graph."""
     if isinstance(value, Traced):

@@ -144,6 +144,7 @@ class Entry(Guarded):
         self.captured = captured
         self.graph = captured.graph
         self.static = static
+        self.made_at = 0  # how many calls had found a graph when this one was made
         self.graph.signature = None  # the guards take arguments apart, and give all of them
         for node in self.graph.nodes:
             if node.op == "placeholder":
@@ -358,6 +359,7 @@ class CompiledFunction:
             if condition is None and entry.given_up is not None:
                 return None, OverBudget(entry.given_up)
             if condition is None:  # another thread captured it meanwhile, or it was not tried any more
+                self._hits += 1
                 if entry.run not in self._runs:
                     self._runs = (*self._runs, entry.run)
                 return entry, None
@@ -366,7 +368,7 @@ class CompiledFunction:
                 self._known.differs(*condition.learns)
         if any(condition.plain for condition in failing):
             return None, None
-        beyond = too_many(len(self._entries), self._budget)
+        beyond = too_many(self._entries, self._hits, self._budget)
         if beyond is not None:
             if self._hits < len(self._entries) <= len(self._runs):
                 self._runs = ()  # hardly a call came again; those that do bring their graphs back
@@ -386,6 +388,7 @@ class CompiledFunction:
             self._newcomers.graphs += closest.alone
         self._misses += 1
         self._entries.append(entry)
+        entry.made_at = self._hits
         entry.graph._watch(self, entry)
         self._take_up()
         return entry, None
@@ -430,9 +433,8 @@ class CompiledFunction:
         attempts: list[Exception] = []
         for dynamic, whole, joins in ways:
             how = {"keeps_raising": self._keeps_raising, "whole": whole, "joins": joins, "budget": self._allowed}
-            how["itself"] = True
             try:
-                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, self._known, **how)
+                captured = capture_call(self._plain, tuple(args), kwargs, dynamic, self._known, itself=True, **how)
                 entry = Entry(captured, not dynamic)
                 entry.run = self._guarded(entry)
                 if self._budget is not None and not captured.recorder.training.used:

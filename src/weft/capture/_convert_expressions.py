@@ -165,7 +165,8 @@ class Expressions:
                 for keyword in node.keywords:
                     keyword.value = self.expr(keyword.value)
                 if node.args and target.id in ("eval", "exec") and not isinstance(node.args[0], ast.Starred):
-                    node.args[0] = hook(node, "evaluated", node.args[0])
+                    spaces = [constant(node, True)] if node.args[1:] or node.keywords else []
+                    node.args[0] = hook(node, "evaluated", node.args[0], *spaces)
                 return node
         called = self.expr(target)
         first = isinstance(target, ast.Name) and target.id in _STOPPING and [type(a) for a in node.args[:1]]

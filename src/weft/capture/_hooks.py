@@ -22,9 +22,10 @@ from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._calls import call, updated
 from weft.capture._cells import has_places
-from weft.capture._changes import may_change_unseen, names_in, refuse_advance, uncaptured
+from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._convert_site import Site
+from weft.capture._evaluated import check_text
 from weft.capture._generators import Generated
 from weft.capture._identity import same_object
 from weft.capture._iterables import Collected, Items
@@ -452,19 +453,12 @@ class Hooks(PlainHooks):
         self.recorder.change_object(target, f"del .{name}")
         delattr(target, name)
 
-    def evaluated(self, text: Any) -> Any:
+    def evaluated(self, text: Any, spaces: bool = False) -> Any:
         if self.recorder.region is not self.recorder.root:
             self.recorder.refuse(
                 "eval or exec in a branch or loop: what the text does is not captured", help="write it as code"
             )
-        frame = sys._getframe(1)
-        for name in names_in(text):
-            value = frame.f_locals.get(name, frame.f_globals.get(name))
-            if may_change_unseen(self.recorder, value):
-                self.recorder.refuse(
-                    f"eval or exec of text that names {name}: what it does to that is not captured",
-                    help="write it as code",
-                )
+        check_text(self.recorder, text, sys._getframe(1), spaces)
         return text
 
     # Items

@@ -262,8 +262,8 @@ class _Names:
         """`del target.name`."""
         delattr(target, name)
 
-    def evaluated(self, text: Any) -> Any:
-        """What a call of `eval` or `exec` runs."""
+    def evaluated(self, text: Any, spaces: bool = False) -> Any:
+        """What a call of `eval` or `exec` runs; `spaces` says that it is given its variables."""
         return text
 
     def getitem(self, value: Any, key: Any) -> Any:
