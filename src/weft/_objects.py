@@ -141,7 +141,16 @@ def dict_of(value: Any) -> Any:
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
+        return _dict_of_compiled(value)
+
+
+def _dict_of_compiled(value: Any) -> Any:
+    """The same of an object whose class, in C, looks attributes up itself: a `threading.local`, a Fortran function."""
+    cls = type(value)
+    if hasattr(cls, "__getattr__") or isinstance(cls.__getattribute__, types.FunctionType):
         return None
+    found = getattr(value, "__dict__", None)
+    return found if type(found) is dict else None
 
 
 def restore(owner: Any, name: str, was: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -263,3 +264,90 @@ def test_objects_that_are_filled_when_they_are_given_away(program: Any) -> None:
         assert seen(compiled(owner, np.full(2, k))) == seen(program(same, np.full(2, k)))
         assert seen(owner) == seen(same)
     assert not compiled._ran_plainly
+
+
+def wrapped_as_given(given, x):
+    y = x * 2
+    try:
+        wrap = getattr(given, "__array_wrap__", y.__array_wrap__)
+    except AttributeError:
+        return y, "none"
+    return wrap(y), type(wrap(y.sum(keepdims=True)[0:1])), wrap(y) is y
+
+
+def test_arrays_have_the_special_attributes_of_numpy() -> None:
+    compiled = weft.compile(wrapped_as_given)
+    for given in (np.ones(3), 2):
+        assert seen(compiled(given, np.arange(3.0))) == seen(wrapped_as_given(given, np.arange(3.0)))
+    assert not compiled._ran_plainly
+
+
+def asks_interface(x):
+    try:
+        return (x * 1).__array_interface__ is None
+    except AttributeError:
+        return x
+
+
+def asks_floor(x):
+    try:
+        return (x[0] + 1).__floor__ is None
+    except AttributeError:
+        return x
+
+
+def asks_trunc(x):
+    try:
+        return len(x[x > 0]).__trunc__ is None
+    except AttributeError:
+        return x
+
+
+@pytest.mark.parametrize("program", [asks_interface, asks_floor, asks_trunc])
+def test_special_attributes_that_a_capture_does_not_have_are_there(program: Callable[..., Any]) -> None:
+    with pytest.raises(CaptureError, match=r"\.__\w+__ of a traced (array|number)"):
+        weft.compile(program)(np.ones(3))
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.local = threading.local()
+
+    def __call__(self, x: Any) -> Any:
+        if not hasattr(self.local, "calls"):
+            self.local.calls = 0
+        self.local.calls += 1
+        return x * self.local.calls
+
+
+def counted(counts, x):
+    return counts(x) + counts(x)
+
+
+def test_attributes_of_a_thread_are_kept_as_those_of_objects() -> None:
+    compiled, counts, same = weft.compile(counted), _Counts(), _Counts()
+    for k in (1.0, 2.0, 3.0):
+        assert seen(compiled(counts, np.full(2, k))) == seen(counted(same, np.full(2, k)))
+        assert vars(counts.local) == vars(same.local)
+    assert not compiled._ran_plainly
+
+
+def labelled(function, x, name):
+    function.label = name
+    function.scale = len(name)
+    return function(x, x, a=function.scale), function.label
+
+
+def test_compiled_functions_that_take_attributes() -> None:
+    function = pytest.importorskip("scipy.linalg.blas").daxpy
+    compiled = weft.compile(labelled)
+    try:
+        for name in ("a", "bc", "def"):
+            wanted = labelled(function, np.ones(2), name)
+            del function.label, function.scale
+            assert seen(compiled(function, np.ones(2), name)) == seen(wanted)
+            assert (function.label, function.scale) == (name, len(name))
+        assert not compiled._ran_plainly
+    finally:
+        for name in ("label", "scale"):
+            function.__dict__.pop(name, None)

@@ -506,14 +506,34 @@ def attribute(value: Traced, name: str) -> Any:
         asked(value, (known, getattr(value, "dtype", None)))
     if name == "__hash__":
         return getattr(known, name)
-    if name == "__array__" and _have(known, name):
+    if name in _OF_NUMPY and _have(known, name):
         from weft.capture._numpy_calls import BoundMethod
 
-        numpy = value.recorder.numpy
-        return BoundMethod(value, name, lambda *args, **how: numpy.function(np.asarray, (value, *args), how))
+        return BoundMethod(value, name, functools.partial(_OF_NUMPY[name], value))
     if hasattr(type(value), name) and not _have(known, name):
         raise AttributeError(f"'{known.__name__}' object has no attribute '{name}'", name=name, obj=value)
-    return getattr(value, name)
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        if not _have(known, name):
+            raise
+    kind = "array" if isinstance(value, Array) else "number"
+    return value.recorder.refuse(f".{name} of a traced {kind}", help=f"compute with the {kind} itself")
+
+
+def _as_array(value: Any, *args: Any, **how: Any) -> Any:
+    """`x.__array__()`."""
+    return value.recorder.numpy.function(np.asarray, (value, *args), how)
+
+
+def _like_array(value: Any, array: Any, context: Any = None, return_scalar: bool = False, /) -> Any:
+    """`x.__array_wrap__(array)`: the array itself, where both are of one class."""
+    if not (isinstance(value, Array) and isinstance(array, (Array, np.ndarray))):
+        value.recorder.refuse(".__array_wrap__() of a number, or with one", help="give it arrays")
+    return array[()] if return_scalar and not array.ndim else array
+
+
+_OF_NUMPY: dict[str, Any] = {"__array__": _as_array, "__array_wrap__": _like_array}
 
 
 @python(getattr)
