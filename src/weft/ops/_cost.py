@@ -15,14 +15,14 @@ class Cost(NamedTuple):
     """What a call takes.
 
     `arithmetic` gives the number of operations; a multiplication and an addition are two. None: one for each element of
-    the largest array. `scratch` is how many copies of the largest array it makes and drops again; where it goes over
-    large arrays `in_blocks`, that is beside some copies of a block. `cheap` says that to compute it again costs about
-    what reading its result does, as for pointwise work.
+    the largest array. `scratch` is how many copies of the largest array it makes and drops again, `block` how many
+    copies of a block each thread makes, where it goes over large arrays in blocks. `cheap` says that to compute it
+    again costs about what reading its result does, as for pointwise work.
     """
 
     arithmetic: Callable[..., float] | None = None
     scratch: float = 0.0
-    in_blocks: bool = False
+    block: float = 0.0
     cheap: bool = False
 
 

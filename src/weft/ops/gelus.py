@@ -132,7 +132,7 @@ def _gelu_curvature(g: Any, y: Any, x: Any, approximate: str) -> Any:
     arrays=("input",),
     infer=float_spec("gelu_slope", _check_approximate),
     vjp=_gelu_curvature,
-    cost=Cost(scratch=1.0, in_blocks=True, cheap=True),
+    cost=Cost(block=6.0, cheap=True),
 )
 def gelu_slope(input: Any, approximate: str = "none") -> Any:
     """The derivative of gelu at each element."""
@@ -143,7 +143,7 @@ def gelu_slope(input: Any, approximate: str = "none") -> Any:
     arrays=("input",),
     infer=float_spec("gelu", _check_approximate),
     vjp=lambda g, y, x, approximate: g * gelu_slope(x, approximate),
-    cost=Cost(scratch=1.0, in_blocks=True, cheap=True),
+    cost=Cost(block=6.0, cheap=True),
 )
 def gelu(input: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x; approximate="tanh" is the older closed form."""

@@ -163,7 +163,7 @@ erf = unary(
     derivative=lambda y, x: exp(-x * x) * _SLOPE,
     domain=Reals(complex=False),
     doc="Error function of each element: the share of a normal distribution within x * sqrt(2) deviations.",
-    cost=Cost(scratch=1.0, in_blocks=True),
+    cost=Cost(scratch=1.0, block=2.5),
 )
 erfc = unary(
     "erfc",

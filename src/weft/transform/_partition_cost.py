@@ -12,13 +12,13 @@ from weft.graph import Node
 from weft.graph._arguments import map_arg
 from weft.graph._control import cond, switch
 from weft.ops import Spec
+from weft.ops._blocks import BLOCK
 from weft.ops._cost import Cost
 from weft.ops._op import SHOWN, VIEW, Op
+from weft.ops._parallel import get_num_threads
 from weft.transform._calls import op_call
 from weft.transform._partition_turns import Turns, size_of
 from weft.transform._split import cheap, estimate
-
-_BLOCK = 500_000  # elements, of calls that go over large arrays block by block
 
 
 def memory_of(type_: Any) -> float:
@@ -30,14 +30,12 @@ def scratch_bytes(node: Node) -> float:
     """Bytes that a call needs besides what it is given and what it gives, while it runs."""
     called = op_call(node) if node.op == "call_function" and not node.bodies else None
     cost = Cost() if called is None else called[0].cost
-    if called is None or not cost.scratch:
+    if called is None or not (cost.scratch or cost.block):
         return 0.0
     specs = [node.meta.get("type"), *(_spec(argument) for argument in called[1])]
     largest = max((memory_of(spec) for spec in specs), default=0.0)
-    if not cost.in_blocks:
-        return cost.scratch * largest
     width = max((spec.dtype.itemsize for spec in specs if isinstance(spec, Spec)), default=1)
-    return min(width * largest, width * _BLOCK) + cost.scratch * largest
+    return cost.scratch * largest + cost.block * min(largest, width * BLOCK * get_num_threads())
 
 
 def base_of(node: Node) -> Node:
