@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alike import REFUSED, SAME, fates
+from seen_state import seen
 
 import weft
 from weft.errors import CaptureError
@@ -205,8 +206,26 @@ def test_base_is_that_of_the_argument() -> None:
     compiled = weft.compile(lambda x: x.base is None)
     assert compiled(np.ones(4)) is True
     assert compiled(np.ones(8)[::2]) is False
-    with pytest.raises(CaptureError, match=r"\.base of a view"):
-        weft.compile(lambda x: x[1:].base is None)(X)
+    for refused in (lambda x: np.nonzero(x)[0].base is None, lambda x: (x * 2).reshape(-1).base is None):
+        with pytest.raises(CaptureError, match=r"\.base of what may be a view"):
+            weft.compile(refused)(X)
+
+
+def bases(x, n):
+    double = x * 2
+    view, kept, rows = double[1:], np.zeros(10)[:n], np.concatenate([x, x])[::2][1:]
+    view[0] = 7
+    small = kept.copy() if kept.base is not None and kept.size < kept.base.size // 2 else kept
+    return view.base is double, view.base[1], view.base.shape, rows.base.size, double.base, x[1:].base is x, small
+
+
+def test_base_of_a_view_is_the_array_that_owns_the_memory() -> None:
+    compiled = weft.compile(bases)
+    for n in (2, 7):
+        assert seen(compiled(np.arange(4.0), n)) == seen(bases(np.arange(4.0), n))
+    of_view = np.arange(6.0)[1:5]
+    assert seen(compiled(of_view, 2)) == seen(bases(of_view, 2))
+    assert not compiled._ran_plainly
 
 
 def in_pairs(x):

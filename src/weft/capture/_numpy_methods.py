@@ -16,7 +16,7 @@ from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step
 from weft.graph import Node
 from weft.ops import Spec
-from weft.ops._op import TABLE
+from weft.ops._op import TABLE, op_of
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -35,12 +35,24 @@ PROPERTIES.update(
 )
 
 
+_OWNING = frozenset(
+    "zeros ones empty full eye arange zeros_like ones_like empty_like full_like concat stack copy astype where sum "
+    "mean prod max min any all std var cumsum cumprod sort argsort_by unique take repeat clip_between insert "
+    "delete".split()
+)
+"""Ops whose arrays own their memory, besides those of NumPy's ufuncs: what others give may be a view of it."""
+_SURE_VIEWS = ("getitem", "permute_dims", "matrix_transpose", "swapaxes", "moveaxis", "expand_dims", "flip")
+
+
 def _base(recorder: Recorder, a: Array) -> Any:
-    """The array that owns the memory: an argument tells when the graph runs, what the program makes owns its own."""
-    if a.path or a.buffer.joined:
-        recorder.refuse(".base of a view", help="compute with the array itself, or copy it: .copy()")
-    if a.buffer.target is None:
-        return None
+    """The array that owns the memory; of what the caller gave, the running graph tells."""
+    buffer, op = a.buffer, op_of(a.buffer.made_by)
+    owns = op is not None and (op.name in _OWNING or any(isinstance(one, np.ufunc) for one in op.numpy))
+    views = all(getattr(step.target, "__name__", "") in _SURE_VIEWS for step in a.path)
+    if buffer.joined or buffer.choice is not None or not views or not (owns or buffer.target is not None):
+        recorder.refuse(".base of what may be a view", help="compute with the array itself, or copy it: .copy()")
+    if buffer.target is None:
+        return type(a)(recorder, buffer, (), buffer.spec) if a.path else None
     recorder.hand_out(a)
     return recorder.opaque(getattr, (a, "base"), {})
 

@@ -239,6 +239,7 @@ class Recorder(Running, Memory, Refusals):
             if not type_.shape and not array and not tensor:
                 return Scalar(self, type_.dtype, node)
             buffer = Buffer(type_, node._name, layout=layout)
+            buffer.made_by = node.target
             self.region.make(buffer, node)
             return self.array_class(tensor)(self, buffer, (), type_)
         if isinstance(type_, type) and type_ in REPRESENTATIVES:

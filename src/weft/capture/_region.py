@@ -26,6 +26,7 @@ class Buffer:
     `joined` says that paths of the program have met here: which array it is depends on the way that was gone.
     `handed` says that code nothing is known of was given it, and may have kept its memory.
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
+    `made_by` is the op that gave it, None where none did.
     """
 
     __slots__ = (
@@ -36,6 +37,7 @@ class Buffer:
             "joined",
             "layout",
             "listed",
+            "made_by",
             "maybe",
             "name",
             "origins",
@@ -51,6 +53,7 @@ class Buffer:
         self.name = name
         self.target = target
         self.layout = layout
+        self.made_by: Any = None
         self.stale: str | None = None
         self.maybe: tuple[str, ...] = ()
         self.listed = (
