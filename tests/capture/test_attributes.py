@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -351,3 +352,127 @@ def test_compiled_functions_that_take_attributes() -> None:
     finally:
         for name in ("label", "scale"):
             function.__dict__.pop(name, None)
+
+
+class _Notes(dict):  # type: ignore[type-arg]  # of anything
+    """A dict of the program's own class."""
+
+
+def written_by_its_first_name(owner, x):
+    notes = {}
+    owner.notes = notes
+    notes["twice"] = x * 2
+    return owner.notes is notes, len(owner.notes)
+
+
+def written_through_the_object(owner, x):
+    notes = {"old": x}
+    other = [notes, 1]
+    owner.notes = notes
+    owner.notes["new"] = x + 1
+    return other, len(notes), "new" in notes, [*notes], {**notes}
+
+
+def given_to_two_objects(owner, x):
+    notes = {"a": []}
+    owner.first = notes
+    owner.second = {"of": notes}
+    owner.second["of"]["a"].append(x)
+    notes |= {"b": 1}
+    return notes, owner.first is notes, owner.first["a"] is notes["a"]
+
+
+def given_on_one_side(owner, x):
+    notes = {}
+    if x.sum() > 0:
+        owner.notes = notes
+        owner.notes["sum"] = x.sum()
+    return notes
+
+
+def written_by_a_loop(owner, x):
+    notes = {}
+    owner.notes = notes
+    for one in x:
+        notes["last"] = one
+    return len(notes)
+
+
+def of_other_kinds(owner, x):
+    queue, counts, groups, order = deque([1.0], maxlen=2), Counter("aab"), defaultdict(list), OrderedDict(a=1, b=2)
+    owner.queue, owner.counts, owner.groups, owner.order = queue, counts, groups, order
+    owner.queue.append(x[0])
+    owner.queue.append(2.0)
+    queue *= 2
+    owner.counts["a"] += 1
+    groups["x"].append(x)
+    owner.groups["y"].append(1)
+    order.move_to_end("a")
+    return queue, queue.maxlen, counts.most_common(1), len(groups), list(order), counts["a"], +counts
+
+
+def of_own_kinds(owner, x):
+    notes, names, items = _Notes(), UserDict(), UserList()
+    owner.notes, owner.names, owner.items = notes, names, items
+    owner.notes["x"] = x
+    owner.names["x"] = 1
+    owner.items.append(1)
+    return len(notes), bool(names), 1 in items, notes["x"]
+
+
+def held_by_a_set(owner, x):
+    known = set()
+    owner.known = known
+    owner.known.add(3)
+    return 3 in known, len(known), x
+
+
+def kept_until_it_is_wanted(owner, key, compute):
+    notes = owner.__dict__.setdefault("_notes", {})
+    if key not in notes:
+        notes[key] = compute()
+    return notes[key]
+
+
+def wanted(owner, x):
+    return kept_until_it_is_wanted(owner, "sum", lambda: x.sum()), owner._notes
+
+
+def joined_to_attributes(owner, x):
+    owner.__dict__ |= {"scale": 2.0, "given": x}
+    own = owner.__dict__
+    own |= {"more": []}
+    owner.more.append(1)
+    return sorted(own)
+
+
+GIVEN_AWAY = [
+    written_by_its_first_name,
+    written_through_the_object,
+    given_to_two_objects,
+    given_on_one_side,
+    written_by_a_loop,
+    of_other_kinds,
+    of_own_kinds,
+    held_by_a_set,
+    wanted,
+    joined_to_attributes,
+]
+
+
+@pytest.mark.parametrize("program", GIVEN_AWAY)
+def test_containers_that_an_object_is_given_are_one_under_all_their_names(program: Any) -> None:
+    compiled = weft.compile(program)
+    for k in (1.0, 2.0):
+        owner, same = _Result(np.ones(1)), _Result(np.ones(1))
+        assert seen(compiled(owner, np.full(2, k))) == seen(program(same, np.full(2, k)))
+        assert seen(owner) == seen(same)
+    assert not compiled._ran_plainly
+
+
+def test_attributes_are_not_given_to_an_object_all_at_once() -> None:
+    def replaced(owner, x):
+        owner.__dict__ = {"x": x}
+
+    with pytest.raises(CaptureError, match=r"\.__dict__ = … of a _Result that the program did not make itself"):
+        weft.compile(replaced)(_Result(np.ones(2)), np.ones(2))

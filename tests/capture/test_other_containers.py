@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import array
 import collections
+import io
 import itertools
+import json
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +75,65 @@ def test_an_iterator_as_an_argument_is_not_used_up() -> None:
     with pytest.raises(CaptureError, match="a list_iterator from outside"):
         weft.compile(lambda x, items: x * sum(items))(X, given)
     assert list(given) == [1, 2]
+
+
+READING: list[Callable[..., Any]] = [
+    lambda x, file: x * float(next(file)),
+    lambda x, file: x * float(file.readline()),
+    lambda x, file: x * sum(float(line) for line in file),
+    lambda x, file: ([float(line) for line in file], x),
+    lambda x, file: ([letter for line in file for letter in line], x),
+    lambda x, file: (list(map(float, file)), x),
+    lambda x, file: ([*file], x),
+    lambda x, file: ("1\n" in file, x),
+    lambda x, file: (json.load(file), x),
+    lambda x, file: (operator.iadd([0], file), x),
+    lambda x, file: file.write("3\n") * x,
+]
+
+
+@pytest.mark.parametrize("program", READING)
+def test_a_file_as_an_argument_is_not_read_or_written(program: Callable[..., Any]) -> None:
+    given = io.StringIO("1\n2\n")
+    with pytest.raises(CaptureError, match="a StringIO from outside is read or written"):
+        weft.compile(program)(X, given)
+    assert given.tell() == 0
+    assert given.getvalue() == "1\n2\n"
+
+
+def test_a_file_may_be_given_on_and_one_of_the_programs_own_is_read() -> None:
+    def program(x, file):
+        own = io.StringIO("1\n2\n")
+        return file.closed, x * sum(float(line) for line in own)
+
+    given, compiled = io.StringIO("1\n2\n"), weft.compile(program)
+    for x in (X, -X):
+        closed, total = compiled(x, given)
+        assert closed is False
+        np.testing.assert_array_equal(total, 3 * x)
+    assert not compiled._ran_plainly
+
+
+class _Steps:
+    """An iterator of the program's own class."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> int:
+        self.count += 1
+        return self.count
+
+
+def test_an_iterator_of_the_programs_own_class_goes_on_where_it_was() -> None:
+    compiled, given, same = weft.compile(lambda x, steps: x * next(steps)), _Steps(), _Steps()
+    for _ in range(3):
+        np.testing.assert_array_equal(compiled(X, given), X * next(same))
+        assert given.count == same.count
+    assert not compiled._ran_plainly
 
 
 class Stack(list[int]):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._iterables import Items
+from weft.capture._lists import STANDING
 from weft.capture._missing import question
-from weft.capture._object_calls import object_call
+from weft.capture._object_calls import object_call, update_dict
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import ordered
 from weft.capture._own_operators import updated_own
@@ -70,7 +71,7 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
         if found is not None:
             return found[0]
     recorder.reads.made((*args, *kwargs.values()))
-    if type(owner) in _CHANGING:
+    if type(owner) in _CHANGING or (type(owner) in STANDING and recorder.lists.get(owner) is not None):
         changed = _by_method(recorder, function, owner, args, kwargs)
         if changed is not None:
             return changed[0]
@@ -106,7 +107,7 @@ def _by_method(recorder: Recorder, function: Any, owner: Any, args: Any, kwargs:
         refuse_advance(recorder, value)
     if name in _BY_OPERATOR:
         return (call(recorder, _BY_OPERATOR[name], (owner, *args), kwargs),)
-    if name not in _CHANGING[type(owner)]:
+    if name not in _CHANGING.get(type(owner), ()):
         known = lists.get(owner)
         if name == "__init__":
             recorder.change_object(owner, f".{name}()") if known is None else known.anything()
@@ -146,12 +147,19 @@ def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
     own = updated_own(recorder, sign, value, by)
     if own is not None:
         return own[0]
-    if type(value) in _CHANGING and hasattr(value, f"__{UPDATES[sign].__name__}__"):
+    if sign == "|=" and update_dict(recorder, value, by):
+        return value
+    refuse_advance(recorder, by)
+    known = type(value) in _CHANGING or recorder.lists.get(value) is not None
+    if known and hasattr(value, f"__{UPDATES[sign].__name__}__"):
         if isinstance(by, Array):
             return UPDATES[sign](whole_list(recorder, value), by)  # an array, and the list stays as it is
         grown = recorder.lists.grown_by(value)
         if grown is None and sign == "+=":
             grown = recorder.lists.lengthened(value, by)
+        if grown is not None and type(value) is not list:
+            recorder.create(UPDATES[sign], (grown.handle, by), {}, None).meta["must_run"] = True
+            return value
         if grown is not None and sign == "+=" and isinstance(by, Opaque):
             grown.anything()
             return recorder.opaque(operator.iadd, (grown.handle, by), {})

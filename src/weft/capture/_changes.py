@@ -32,6 +32,7 @@ from weft.capture._convert import is_converted
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, Items
 from weft.capture._opaque import Opaque
+from weft.capture._outside import refuse_file
 from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
 from weft.capture._refusals import WRAP
@@ -266,6 +267,8 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
             )
         args = tuple(callback(recorder, function, value) for value in args)
         kwargs = {name: callback(recorder, function, value) for name, value in kwargs.items()}
+    for value in (getattr(function, "__self__", None), *args, *kwargs.values()):
+        refuse_file(recorder, value)
     watch = Watch(recorder, function, *args, *kwargs.values())
     for iterator in watch.iterators:
         refuse_advance(recorder, iterator)
@@ -493,7 +496,10 @@ def holds_traced(recorder: Recorder, value: Any) -> bool:
 
 def refuse_advance(recorder: Recorder, value: Any) -> None:
     """Refuse to take items of an iterator, here, that was made outside a branch or loop."""
-    if recorder.region is recorder.root or not hasattr(type(value), "__next__"):
+    if not hasattr(type(value), "__next__"):
+        return
+    refuse_file(recorder, value)
+    if recorder.region is recorder.root:
         return
     if recorder._home(value) not in (None, recorder.region):
         recorder.refuse(

@@ -1,10 +1,16 @@
-"""Dicts and sets that a script changes under a traced condition, or by a traced key: objects of the running graph."""
+"""Dicts and sets that are objects of the running graph.
+
+Those that a script changes under a traced condition, or by a traced key; and those, deques and the like that a program
+gives to an object from outside.
+"""
 
 from __future__ import annotations
 
 import operator
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from weft._objects import new_container
 from weft.capture._opaque import Opaque
 from weft.capture._values import Scalar
 
@@ -19,8 +25,10 @@ class Held(Opaque):
     def __init__(self, recorder: Recorder, plain: Any, owner: Region) -> None:
         kind = type(plain)
         with recorder.within(owner):
-            content = [list(plain.items())] if kind is dict else [list(plain)]
-            super().__init__(recorder, recorder.create(kind, tuple(content), {}, None, name=kind.__name__))
+            make: Any = kind if recorder.untyped or kind is set else new_container
+            items = list(plain.items() if kind is dict else plain)
+            content = _kept(recorder, plain) if make is new_container else items
+            super().__init__(recorder, recorder.create(make, (content,), {}, None, name=kind.__name__.lower()))
         self.plain = plain
         self.owner = owner
         self.before = plain.copy()
@@ -37,10 +45,12 @@ class Held(Opaque):
     def go_back(self) -> None:
         """Let the program's own object be what it was."""
         self.plain.clear()
-        self.plain.update(self.before)
+        restore = dict.update if isinstance(self.plain, dict) else type(self.plain).__ior__
+        (deque.extend if isinstance(self.plain, deque) else restore)(self.plain, self.before)
 
     def set(self, key: Any, value: Any) -> None:
         self.recorder.lists.hold(value)
+        (value,) = self.recorder.state.handed((value,)) if self.recorder.state.used else (value,)
         self.recorder.create(operator.setitem, (self, key, value), {}, None)
 
     def delete(self, key: Any) -> None:
@@ -54,3 +64,12 @@ class Held(Opaque):
     def filled(self) -> Any:
         """Whether it has an element."""
         return Scalar(self.recorder, bool, self.recorder.create(bool, (self,), {}, bool))
+
+
+def _kept(recorder: Recorder, plain: Any) -> Any:
+    """A copy of a container that an object from outside keeps: what is in it is given away with it."""
+    made = plain.copy()
+    if isinstance(made, dict):
+        dict.update(made, zip(plain, recorder.state.handed(tuple(plain.values())), strict=True))
+        return made
+    return type(made)(recorder.state.handed(tuple(made)), made.maxlen)

@@ -88,7 +88,7 @@ class Hooks(PlainHooks):
 
     def for_(self, site: int, iterable: Any, values: tuple[Any, ...], cells: Any = None) -> Any:
         refuse_advance(self.recorder, iterable)
-        iterable = begun(self.recorder, whole(self.recorder, iterable))
+        iterable = begun(self.recorder, whole(self.recorder, self.held(iterable)))
         return ForLoop(self.recorder, self.sites[site], iterable, values, cells)
 
     def _no_yield(self, site: Site) -> None:
@@ -100,6 +100,7 @@ class Hooks(PlainHooks):
 
     def _tested(self, value: Any) -> Any:
         """What a test of a value goes by: of a list of the running graph, whether it has elements."""
+        value = self.held(value)
         grown = self.recorder.lists.get(value)
         if grown is not None:
             return grown.filled
@@ -150,6 +151,7 @@ class Hooks(PlainHooks):
 
     def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
+            value = self._operand(value)
             if self.recorder.lists.get(value) is not None:
                 self.recorder.refuse(
                     "a list that changes under a traced condition, as an operand of `or`",
@@ -196,6 +198,7 @@ class Hooks(PlainHooks):
         return self.recorder.negation(value) if isinstance(value, Traced) else not value
 
     def contains(self, item: Any, container: Any) -> Any:
+        container = self.held(container)
         refuse_advance(self.recorder, container)
         check_asked(self.recorder, container)
         self.recorder.stand_ins.check_found(item)
@@ -224,6 +227,7 @@ class Hooks(PlainHooks):
     def compare(self, op: str, left: Any, right: Any) -> Any:
         from weft.capture._lookups import compare_sequences
 
+        left, right = self._operand(left), self._operand(right)
         if _is_own(left, right) and defines(op, left, right):
             return operate(self.recorder, op, left, right)
         if isinstance(left, np.dtype) and isinstance(right, Opaque):  # NumPy would ask it whether it is a dtype
@@ -231,6 +235,7 @@ class Hooks(PlainHooks):
         return compare_sequences(self.recorder, op, left, right)
 
     def operate(self, op: str, left: Any, right: Any) -> Any:
+        left, right = self._operand(left), self._operand(right)
         if op in _JOINING and (type(left) in _LISTS or type(right) in _LISTS):
             found = join_lists(self.recorder, op, left, right)
             if found is not None:
@@ -242,6 +247,7 @@ class Hooks(PlainHooks):
         return operate(self.recorder, op, left, right)
 
     def unary(self, op: str, value: Any) -> Any:
+        value = self._operand(value)
         found = None if type(value) in PLAIN else operate_one(self.recorder, op, value)
         return UNARY[op](value) if found is None else found[0]
 
@@ -329,6 +335,7 @@ class Hooks(PlainHooks):
         return captured_context(self, manager)
 
     def merged(self, *parts: Any) -> Any:
+        parts = tuple(map(self._of_graph, parts))
         if not any(isinstance(whole(self.recorder, part), Opaque) for part in parts):
             return super().merged(*parts)
         return self.recorder.opaque(merge, parts, {})
@@ -402,6 +409,7 @@ class Hooks(PlainHooks):
         return self.assign(name, updated(self.recorder, op, value, by))
 
     def attr(self, value: Any, name: str) -> Any:
+        value = self.held(value)
         if isinstance(value, Traced):
             return value.attribute(name) if type(value) is OneOf else attribute(value, name)
         if name == "__dict__":
@@ -435,7 +443,8 @@ class Hooks(PlainHooks):
         self.recorder.set_attribute(target, name, value)
 
     def held(self, value: Any) -> Any:
-        return self.recorder.state.handed_over.get(id(value), (None, value))[1]
+        given = self.recorder.state.handed_over
+        return given[id(value)][1] if given and id(value) in given else value
 
     def update_attr(self, target: Any, name: str, op: str, by: Any) -> None:
         self.setattr(target, name, updated(self.recorder, op, self.attr(target, name), by))
@@ -464,6 +473,7 @@ class Hooks(PlainHooks):
     # Items
 
     def getitem(self, value: Any, key: Any) -> Any:
+        value = self.held(value)
         grown = self.recorder.lists.get(value)
         if grown is not None:
             return grown[key]
@@ -589,18 +599,26 @@ class Hooks(PlainHooks):
 
     def spread(self, value: Any) -> Any:
         refuse_advance(self.recorder, value)
-        value = begun(self.recorder, value)
+        value = self._of_graph(begun(self.recorder, value))
         return (Spread(value),) if isinstance(value, Opaque) else value
 
     def display(self, value: Any) -> Any:
         return display(self.recorder, value)
 
     def keywords(self, value: Any, count: int) -> Any:
-        return keywords_of(whole(self.recorder, value), count)
+        return keywords_of(whole(self.recorder, self._of_graph(value)), count)
+
+    def _of_graph(self, value: Any) -> Any:
+        grown = self.recorder.lists.get(value)
+        return self.held(value) if grown is None else grown.handle
+
+    def _operand(self, value: Any) -> Any:
+        grown = self.recorder.lists.get(value)
+        return grown if isinstance(grown, Opaque) else self.held(value)
 
     def unpack(self, value: Any, before: int, after: int, starred: bool) -> Any:
         refuse_advance(self.recorder, value)
-        value = begun(self.recorder, value)
+        value = begun(self.recorder, self.held(value))
         if isinstance(value, Generated):
             value = value.settled()
         if isinstance(value, Array) and not starred and value.spec.shape:
@@ -613,7 +631,8 @@ class Hooks(PlainHooks):
 
     def iterate(self, iterable: Any) -> Any:
         recorder = self.recorder
-        iterable = begun(recorder, iterable)
+        refuse_advance(recorder, iterable)
+        iterable = begun(recorder, self.held(iterable))
         grown = recorder.lists.get(iterable)
         items = iterable if grown is None else grown
         length = items.length if isinstance(items, Items) and items.traced else None
@@ -627,6 +646,8 @@ class Hooks(PlainHooks):
     # Calls
 
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if self.recorder.state.handed_over:
+            args, kwargs = tuple(map(self.held, args)), {name: self.held(value) for name, value in kwargs.items()}
         if has_spread(args) or has_spread(kwargs.values()):
             return call_spread(self.recorder, function, args, kwargs)
         return call(self.recorder, function, args, kwargs)

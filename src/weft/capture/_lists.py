@@ -7,7 +7,7 @@ was before the loop.
 from __future__ import annotations
 
 import operator
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,8 @@ class GrownList(Items):
         recorder.lists.hold(item)
         if self.types and self.types[0] is not None and self.types[0].unknown:
             return
-        parts = [part for part in containers_in(item) if type(part) is list]
+        held = containers_in(item)
+        parts = [part for part in held if type(part) is list or recorder.lists.get(part) is not None]
         if parts and any_type(recorder, item) is not None:
             self.forget()
             return
@@ -338,6 +339,8 @@ def _project(recorder: Recorder, node: Any, tree: Any, parts: list[Any]) -> None
 
 _GONE = object()  # a key that no program has
 _CHANGEABLE = frozenset({list, dict, set})
+STANDING = _CHANGEABLE | {deque, OrderedDict, defaultdict, Counter}
+"""Types of the containers of the program that one of the running graph may stand for."""
 
 
 class Gone(Opaque):
@@ -366,7 +369,7 @@ class Lists:
         self.origins: dict[int, tuple[Any, Any]] = {}  # a list as an iteration finds it → the one before the loop
 
     def get(self, value: Any) -> Any:
-        return self.grown.get(id(value)) if self.grown and type(value) in _CHANGEABLE else None
+        return self.grown.get(id(value)) if self.grown and type(value) in STANDING else None
 
     def of(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments of a call, lists that have grown in place of those they were."""
@@ -395,12 +398,12 @@ class Lists:
         made = self.grown[id(value)] = kind(self.recorder, value, owner)
         value.clear()
         gone = Gone(self.recorder)
-        if type(value) is list:
-            value.append(gone)
-        elif type(value) is dict:
+        if isinstance(value, dict):
             value[_GONE] = gone
-        else:
+        elif isinstance(value, set):
             value.add(_GONE)
+        else:
+            value.append(gone)
         return made
 
     def origin(self, value: list[Any]) -> list[Any]:

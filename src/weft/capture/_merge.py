@@ -106,7 +106,7 @@ def _joinable(recorder: Recorder, value: Any) -> bool:
         return all(_joinable(recorder, part) for part in value)
     if isinstance(value, type):  # of numbers, in place of their dtype
         return issubclass(value, NUMBERS)
-    if recorder.state.is_outside(value):
+    if recorder.state.is_outside(value) or recorder.lists.get(value) is not None:
         return True
     return value is None or isinstance(value, (Opaque, str, np.dtype, np.ndarray)) or type_of(value) is not None
 

@@ -68,10 +68,19 @@ def set_in_dict(recorder: Recorder, mapping: Any, key: Any, value: Any) -> bool:
     found = recorder.state.dicts.get(id(mapping))
     if found is None:
         return False
+    recorder.reads.made(value)
     if not recorder.state.set(found[1], key, value):
         recorder.change_place(found[1], key, f".{key}")
-        recorder.reads.made(value)
-    mapping[key] = value
+    mapping[key] = recorder.hooks.held(value)
+    return True
+
+
+def update_dict(recorder: Recorder, mapping: Any, other: Any) -> bool:
+    """`owner.__dict__ |= other`; False of another dict."""
+    if id(mapping) not in recorder.state.dicts:
+        return False
+    for key, value in dict(other).items():
+        set_in_dict(recorder, mapping, key, value)
     return True
 
 
@@ -91,8 +100,7 @@ def _of_dict(
 ) -> tuple[Any] | None:
     name = function.__name__
     if name == "update":
-        for key, value in {**dict(*args), **kwargs}.items():
-            set_in_dict(recorder, mapping, key, value)
+        update_dict(recorder, mapping, {**dict(*args), **kwargs})
         return (None,)
     if name == "setdefault":
         if args[0] not in mapping:

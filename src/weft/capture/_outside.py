@@ -7,6 +7,7 @@ no more.
 from __future__ import annotations
 
 import datetime as dt
+import io
 import os
 import random
 import secrets
@@ -53,6 +54,15 @@ def refuse_iterator(recorder: Any, value: Any) -> None:
         recorder.refuse(
             f"a {type(value).__name__} from outside: what it gives would be used up when the program is captured",
             help="give the program a list or an array of it: list(...)",
+        )
+
+
+def refuse_file(recorder: Any, value: Any) -> None:
+    """Refuse to read or write a file that the program did not make: it would happen when the program is captured."""
+    if hasattr(type(value), "__next__") and isinstance(value, io.IOBase) and not made_in(recorder, value):
+        recorder.refuse(
+            f"a {type(value).__name__} from outside is read or written: that would happen once, at the capture",
+            help="read or write it outside, and pass what it gives as an argument",
         )
 
 

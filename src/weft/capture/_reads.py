@@ -289,7 +289,7 @@ class OuterReads:
                 return
             self.recorder.made(value)
         elif kind is not tuple:
-            if isinstance(value, Iterator) and not self._made(value):
+            if isinstance(value, Iterator) and id(value) not in self.recorder.state.met and not self._made(value):
                 self.recorder.made(value)
             return
         for part in value.values() if kind is dict else value:

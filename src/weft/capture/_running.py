@@ -450,6 +450,13 @@ class Running(SizeNodes):
         if frozen or (isinstance(target, tuple) and dict_of(target) is None):
             setattr(target, name, value)  # raises, as in the plain call
         self.reads.made(value)
+        if name == "__dict__" and self.state.may_have(target):
+            if self.state.dicts.get(id(value), (None, None))[1] is target:
+                return  # it is changed already: `target.__dict__ |= ...`
+            self.refuse(
+                f".__dict__ = … of a {type(target).__name__} that the program did not make itself",
+                help="assign its attributes one by one, or use .__dict__.update(...)",
+            )
         if by_method(self, target, name, "__setattr__", value) or self.state.assign(target, name, value):
             return
         if type(target) is types.FunctionType and self.region is self.root and is_converted(target):

@@ -32,6 +32,7 @@ from weft._objects import (
 )
 from weft.autograd import Tensor
 from weft.capture._arguments import Leaf, input_of
+from weft.capture._lists import STANDING, containers_in
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
 from weft.capture._state_places import (
@@ -552,9 +553,7 @@ class State:
             for part in (value, *parts(value)):
                 if isinstance(part, CONTAINERS) and recorder._home(part) is None and id(part) in recorder.reads.outside:
                     self.changes(part)  # it has another name from now on
-            kinds = {part.kind if isinstance(part, Scalar) else type(part) for part in parts(value)}
-            if type(value) is list and len(kinds) <= 1 and not any(isinstance(one, CONTAINERS) for one in parts(value)):
-                recorder.lists.own(value)
+            if self._stands(value):
                 return value
             given = recorder.create(type(value), (list(value),), {}, None) if isinstance(value, set) else value
             made = Opaque(recorder, recorder.create(new_container, (given,), {}, None))
@@ -566,6 +565,19 @@ class State:
         if isinstance(value, Array) and value.path and value.buffer.target is None:
             value.buffer.listed = "an object from outside"
         return value
+
+    def _stands(self, value: Any) -> bool:
+        """Whether a container of the program can be one of the running graph under all its names; it is, then."""
+        lists = self.recorder.lists
+        kinds = {part.kind if isinstance(part, Scalar) else type(part) for part in parts(value)}
+        if type(value) is list and len(kinds) <= 1 and not any(isinstance(one, CONTAINERS) for one in parts(value)):
+            lists.own(value)
+            return True
+        if type(value) not in STANDING or self.recorder._home(value) is None:
+            return False
+        for part in containers_in(value):
+            lists.share(part)
+        return lists.get(value) is not None
 
     # Objects
 
