@@ -57,6 +57,35 @@ def _written_in_place(x: Any) -> Any:
     return (np.array(hist) ** 2).sum()
 
 
+def _last(x: Any) -> Any:
+    states = [x]
+    for _ in range(12):
+        states.append(states[-1] * 0.9 + 0.1 * np.sin(states[0]))
+    return (np.array(states)[1:] ** 2).sum()
+
+
+def _numbered(x: Any) -> Any:
+    p, gaps = [x[0] * 1.5], [0.0, 0.0]
+    for i in range(12):
+        p.append(np.cos(p[i]) * x[1])
+        gaps.append(p[i + 1] - p[i] + 0.1 * gaps[len(gaps) - 2])
+    return sum(p) + sum(gaps) * gaps[-1] + p[3]
+
+
+def _two_before(x: Any) -> Any:
+    rows = [x, 2.0 * x]
+    for i in range(2, 14):
+        rows.append(rows[i - 1] * 0.5 + rows[i - 2] * x[0] + len(rows) * rows[-2] * 0.01)
+    return (sum(rows) * rows[1]).sum()
+
+
+def _by_steps(x: Any) -> Any:
+    p = [x[0], x[1]]
+    for i in range(0, 24, 2):
+        p.append(p[-1] * x[2] + p[-2] * i * 0.01)
+    return p[-1] * p[-2]
+
+
 def _written_after(x: Any) -> Any:
     hist = []
     for _ in range(12):
@@ -69,7 +98,10 @@ def _written_after(x: Any) -> Any:
     return (a**2).sum() + (hist[0] ** 3).sum() + (c**2).sum() + (np.stack(hist) ** 2).sum()
 
 
-PROGRAMS = [_array, _two_lists, _joined, _numbers, _written_in_place, _written_after]
+PROGRAMS = [
+    *(_array, _two_lists, _joined, _numbers, _written_in_place, _written_after),
+    *(_last, _numbered, _two_before, _by_steps),
+]
 
 
 def _differences(function: Any, *rest: Any) -> Any:
@@ -129,3 +161,27 @@ def test_a_list_that_not_every_turn_appends_to() -> None:
 
     with pytest.raises(NotDifferentiable, match=r"a value that varies is given to \.append\(\)"):
         weft.grad(function)(POINT)
+
+
+def test_an_element_that_is_not_there() -> None:
+    def function(x: Any) -> Any:
+        p = [x[0]]
+        for i in range(3, 15):
+            p.append(p[i] * 0.5)
+        return p[-1]
+
+    with pytest.raises(NotDifferentiable, match="a list that a loop or a branch changes has no derivative"):
+        weft.grad(function)(POINT)
+
+
+def test_numbers_of_python_stay_numbers_of_python() -> None:
+    def function(x: float) -> float:
+        p = [x, 2.0]
+        for i in range(12):
+            p.append(p[i] * p[-1])
+        return sum(p) + p[5]
+
+    value, slope = weft.value_and_grad(function)(0.5)
+    assert type(value) is float
+    assert value == function(0.5)
+    assert np.allclose(slope, (function(0.5 + 1e-6) - function(0.5 - 1e-6)) / 2e-6)

@@ -157,6 +157,12 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
         node = source  # where it begins
     name = getattr(node.target, "__name__", None) or str(node.target)
     name = "this line" if name.startswith("_") else name
+    if node.target in (list, dict):
+        raise NotDifferentiable(
+            f"a {name} that a loop or a branch changes has no derivative",
+            where=where_of(node),
+            help="write into an array that is made before, or append once in each turn of a `for` of known length",
+        )
     help = "give the function that runs as it is a rule with weft.custom_vjp, or compute with functions of NumPy's"
     if node.target in (np.linalg.eig, np.linalg.eigvals):
         help = f"complex numbers in give complex ones out, always: np.linalg.{name}(a + 0j)"

@@ -6,7 +6,8 @@
         hist.append(x)                       hist[k] = x
     y = np.array(hist)                   y = hist.copy()
 
-An array has derivatives, a list has none. A list that is read in any other way than as a whole, or by a number, stays.
+The loop may read its list too, at places known to be there: `hist[-1]`, `hist[k]`, `len(hist)`. An array has
+derivatives, a list has none. A list that is read in any other way than as a whole, or by a number, stays.
 """
 
 from __future__ import annotations
@@ -46,6 +47,16 @@ class _Collected(NamedTuple):
     operand: int
     length: int
     element: Spec
+    reads: tuple[_Read, ...]
+
+
+class _Read(NamedTuple):
+    """What the body asks of the list: an element, or how many there are."""
+
+    at: int  # among the nodes of the body
+    offset: int
+    moves: bool  # whether the turn, counted from 0, is added to the offset
+    element: bool
 
 
 def _collected(builder: Builder, items: Node) -> _Collected | None:
@@ -58,18 +69,62 @@ def _collected(builder: Builder, items: Node) -> _Collected | None:
     if not all(type(bound) is int for bound in bounds) or operands.count(items) != 1 or items in init:
         return None
     operand = operands.index(items)
-    place = body.find_nodes(op="placeholder")[1 + len(init) + operand]
-    call = next(iter(place.users)) if len(place.users) == 1 else None
-    if call is None or call.target != "append" or call.op != "call_method" or call.graph is not body or call.users:
+    counter, place = body.find_nodes(op="placeholder")[0], body.find_nodes(op="placeholder")[1 + len(init) + operand]
+    calls = [user for user in place.users if user.op == "call_method" and user.target == "append"]
+    if len(calls) != 1 or calls[0].graph is not body or calls[0].users:
         return None
+    call = calls[0]
     element = _element(builder, items.args[0], call.args)
     count = len(items.args[0]) + len(range(*bounds))
-    if element is None or count == 0:
+    reads = _reads(place, call, len(items.args[0]), counter if bounds[2] == 1 else None, lower)
+    if element is None or count == 0 or reads is None:
         return None
     readers = [user for user in items.users if user is not loop]
     if not all(user > loop and _reader(user, element, count) is not None for user in readers):
         return None
-    return _Collected(items, loop, list(body.nodes).index(call), operand, count, element)
+    return _Collected(items, loop, list(body.nodes).index(call), operand, count, element, reads)
+
+
+def _reads(place: Node, call: Node, before: int, counter: Node | None, lower: int) -> tuple[_Read, ...] | None:
+    """What the body reads of the list apart from the call that appends to it; None where a place may not be there."""
+    nodes = list(place.graph.nodes)
+    found: list[_Read] = []
+    for user in place.users:
+        if user is call:
+            continue
+        if user.op != "call_function" or user.graph is not place.graph or user.kwargs or user.args[0] is not place:
+            return None
+        length = before + (user > call)
+        if user.target is len:
+            found.append(_Read(nodes.index(user), length, True, False))
+            continue
+        key = user.args[1] if user.target is operator.getitem else None
+        known = _place(key, place, call, before, counter, lower)
+        if known is None:
+            return None
+        offset, moves = known
+        if type(key) is int and key < 0:
+            offset, moves = length + key, True
+        if not 0 <= offset < length:
+            return None
+        found.append(_Read(nodes.index(user), offset, moves, True))
+    return tuple(found)
+
+
+def _place(key: Any, place: Node, call: Node, before: int, counter: Node | None, lower: int) -> Any:
+    """An index as an offset, and whether the turn is added to it; None where it is neither."""
+    if type(key) is int:
+        return key, False
+    if not isinstance(key, Node):
+        return None
+    if key is counter:
+        return lower, True
+    if key.target is len and key.args == (place,):
+        return before + (key > call), True
+    if key.target not in (operator.add, operator.sub) or type(key.args[1]) is not int:
+        return None
+    known = _place(key.args[0], place, call, before, counter, lower)
+    return known and (key.target(known[0], key.args[1]), known[1])
 
 
 def _element(builder: Builder, before: list[Any], call: tuple[Any, ...]) -> Spec | None:
@@ -100,6 +155,8 @@ def _reader(node: Node, element: Spec, count: int) -> Callable[[Node], tuple[Any
         return lambda rows: (operator.getitem, (rows, *rest))
     if target is len:
         return lambda rows: (len, (rows,))
+    if target is sum and rest in ((), (0,)):
+        return lambda rows: (_added, (rows,))
     if rest or dtype != element.dtype:
         return None
     if (target is np.stack and node.kwargs.get("axis", 0) == 0) or (target is np.vstack and rank == 1):
@@ -111,12 +168,18 @@ def _reader(node: Node, element: Spec, count: int) -> Callable[[Node], tuple[Any
     return lambda rows: (TABLE["reshape"], (rows, shape))
 
 
+def _added(builder: Builder, rows: Node) -> tuple[Any, tuple[Any, ...]]:
+    """Rows added one after the other, as Python does."""
+    added = builder.call(TABLE["cumsum"], builder.value(rows), 0)
+    return operator.getitem, (added.node, -1)
+
+
 def _is_int(key: Any) -> bool:
     return isinstance(key, Node) and key.meta.get("type") is int
 
 
 def _rewrite(builder: Builder, found: _Collected) -> None:
-    items, loop, at, operand, count, element = found
+    items, loop, at, operand, count, element, reads = found
     lower, upper, body, init, *operands = loop.args
     before = items.args[0]
     with builder.at(loop), builder.graph.inserting_before(loop):
@@ -125,13 +188,21 @@ def _rewrite(builder: Builder, found: _Collected) -> None:
             rows = builder.call(TABLE["index_update"], rows, k, builder.value(value))
     made = copy_body(body, builder)
     inner = Builder(made, builder.sizes, builder)
-    call = list(made.nodes)[at]
+    nodes = list(made.nodes)
+    call = nodes[at]
     places = made.find_nodes(op="placeholder")
     carry = inner.region.placeholder(items.name)
     carry.meta["type"] = rows.type
     with inner.at(call), made.inserting_before(call):
         turn = _turn(inner, places[0], lower, loop.kwargs.get("step", 1), len(before))
         written = inner.call(TABLE["index_update"], Value(inner, carry, rows.type), turn, inner.value(call.args[1]))
+    for read in reads:
+        node = nodes[read.at]
+        with inner.at(node), made.inserting_before(node):
+            index: Any = read.offset
+            if read.moves:
+                index = _turn(inner, places[0], lower, loop.kwargs.get("step", 1), read.offset).node
+            _answer(inner, node, written.node if node > call else carry, index, read.element)
     made.erase_node(call)
     output = made.output_node()
     output.args = ((*output.args[0], written.node),)
@@ -145,9 +216,26 @@ def _rewrite(builder: Builder, found: _Collected) -> None:
     for user in list(items.users):
         become = _reader(user, element, count)
         assert become is not None
-        user.target, user.args = become(filled)
-        user.kwargs = {}
+        with builder.at(user), builder.graph.inserting_before(user):
+            target, args = become(filled)
+            _let_be(builder, user, *(target(builder, *args) if target is _added else (target, args)))
     builder.graph.erase_node(items)
+
+
+def _answer(inner: Builder, node: Node, rows: Node, index: Any, element: bool) -> None:
+    """Let a call that read the list read its rows: the one of an index, or the index itself, their number."""
+    if element:
+        _let_be(inner, node, operator.getitem, (rows, index))
+    else:
+        _let_be(inner, node, operator.add, (index, 0))
+
+
+def _let_be(builder: Builder, node: Node, target: Any, args: tuple[Any, ...]) -> None:
+    """Let a node be another call; what was a number of Python's stays one."""
+    kind = node.meta.get("type")
+    if kind in (float, complex):
+        target, args = kind, (builder.create(target, args, {}, Spec((), kind)),)
+    node.target, node.args, node.kwargs = target, args, {}
 
 
 def _turn(inner: Builder, counter: Node, lower: int, step: int, before: int) -> Value:
