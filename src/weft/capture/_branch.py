@@ -37,7 +37,7 @@ from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
 from weft.capture._stand_ins import Meeting, ObjectTree, fill, flatten, parts_of
 from weft.capture._unsettled import meeting
-from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined, is_traced
+from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined, is_traced, late_of
 from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
@@ -401,8 +401,7 @@ class Join:
         """The value of the one side that goes on."""
         if isinstance(value, (MaybeUnbound, PartlyDefined)):
             held, flag = self._only(name, value.value, side), self._passed(name, value.ran, side)
-            kind = type(value)
-            return self._built(lambda v, f: kind(name, v, f, value.why), held, flag)
+            return self._built(lambda v, f: value.remade(name, v, f), held, flag)
         if isinstance(value, Undefined):
             return value
         recorder, (leaves, tree) = self.recorder, self._flat(value, self.regions[side])
@@ -441,17 +440,20 @@ class Join:
         """A variable that one side, or both, may leave without a value."""
         values, flags = zip(*(_parts_of(side) for side in (a, b)), strict=True)
         held = [value for value in values if not isinstance(value, Undefined)]
+        late = late_of(a) or late_of(b)
         if not held:
-            return Undefined(name, a.why or b.why)
+            return late or Undefined(name, a.why or b.why)
         only = None if len(held) == 2 else 0 if isinstance(values[1], Undefined) else 1
         value = self.value(name, values[0], values[1], branch) if only is None else self._only(name, held[0], only)
         if name.startswith("_weft"):  # a result that is read only where there is one
             return value
         flag = flags[0] if is_same(*flags) else self._slot("defined", Type(kind=bool), flags)
-        if any(isinstance(side, MaybeUnbound) for side in (a, b)) or not any(
-            type(side) in (Undefined, Added) for side in (a, b)
+        if (
+            late is not None
+            or any(isinstance(side, MaybeUnbound) for side in (a, b))
+            or not any(type(side) in (Undefined, Added) for side in (a, b))
         ):
-            return self._built(lambda v, f: MaybeUnbound(name, v, f), value, flag)
+            return self._built(lambda v, f: MaybeUnbound(name, v, f, late), value, flag)
         why = next((side.why for side in (a, b) if isinstance(side, PartlyDefined)), None)
         why = why or self._why(name, isinstance(a, Undefined), branch)
         return self._built(lambda v, f: PartlyDefined(name, v, f, why), value, flag)

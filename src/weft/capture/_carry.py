@@ -41,7 +41,7 @@ from weft.capture._same_body import captured
 from weft.capture._sharing import may_be
 from weft.capture._stand_ins import flatten, has_identity, with_parts
 from weft.capture._unsettled import settle, unsettled
-from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Undefined
+from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Unassigned, Undefined, around_of, late_of
 from weft.graph import Node
 from weft.pytree import LEAF
 
@@ -116,6 +116,7 @@ class Carry:
 
     def begin(self, region: Region) -> tuple[Any, ...]:
         """The variables as an iteration finds them, with a placeholder in the region for each that is carried."""
+        self.head = region
         self.asked, self.added = len(self.recorder.asked), set()
         self.changed = len(self.recorder.changed)
         self.variables = [self._variable(name, value) for name, value in zip(self.site.names, self.start, strict=True)]
@@ -130,7 +131,7 @@ class Carry:
             value = variable.found = self._standing(variable, leaves)
             self.recorder.lists.stands_for(value, variable.start)
             if variable.flag is not None:
-                value = MaybeUnbound(variable.name, value, self._symbol(variable.flag, region))
+                value = MaybeUnbound(variable.name, value, self._symbol(variable.flag, region), late_of(variable.start))
             found.append(value)
         return tuple(found)
 
@@ -198,7 +199,9 @@ class Carry:
         if known is None:
             line = self.site.line
             why = f"{name} is read in the loop at line {line} before that iteration assigns it, and has no value before"
-            return Variable(name, Undefined(name, value.why or why), late=True)
+            if name.startswith(("[", ".")):
+                return Variable(name, Undefined(name, value.why or why), late=True)
+            return Variable(name, Unassigned(name, value.why or why, self.head, late_of(value)), late=True)
         tree, types, reason = known
         made = Variable(name, start, tree, late=True, why=reason)
         for k, found in enumerate(types):
@@ -456,8 +459,14 @@ class Carry:
             leaves, tree = flatten(self.recorder, value.value)
             self.maybe[variable.name] = (tree, [type_in(self.recorder, leaf) or leaf for leaf in leaves], value.why)
             return True
+        start = variable.start
         if isinstance(value, Undefined):
+            self.check_read()
             return False
+        if isinstance(start, Unassigned) and start.is_read:
+            leaves, tree = flatten(self.recorder, value)
+            self.maybe[variable.name] = (tree, [type_in(self.recorder, leaf) or leaf for leaf in leaves], None)
+            return True
         if variable.name in self.places:
             self.added.add(variable.name)
         variable.left = value
@@ -476,6 +485,14 @@ class Carry:
             variable.parts.append(slot)
             slots.append(slot)
         return False
+
+    def check_read(self) -> None:
+        """Refuse what the body reads before it has a value, where it leaves it without one."""
+        for variable in self.variables:
+            refusal = variable.start.refusal if isinstance(variable.start, Unassigned) else None
+            if refusal is not None:
+                self.recorder.refused = refusal
+                raise refusal
 
     def _carry_whole(self, name: str, joined: Type | None) -> None:
         """Let a variable whose structure changes be carried as one value, of a type that describes all it is."""
@@ -564,7 +581,8 @@ class Carry:
     def _result(self, variable: Variable, values: dict[int, Any], ran: Any) -> Any:
         name = variable.name
         if variable.tree is None:
-            return Undefined(name) if variable.late and not isinstance(variable.start, Added) else variable.start
+            unset = variable.late and not isinstance(variable.start, Added)
+            return around_of(variable.start) or Undefined(name) if unset else variable.start
         leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
         if variable.kept and not variable.late and containers_in(variable.start):
             return variable.start
@@ -572,12 +590,12 @@ class Carry:
         if variable.flag is not None:
             flag = values.get(id(variable.flag), variable.flag.init)
             return (
-                MaybeUnbound(name, value, flag)
+                MaybeUnbound(name, value, flag, late_of(variable.start))
                 if variable.why is None
                 else PartlyDefined(name, value, flag, variable.why)
             )
         if variable.late and ran is not True and not name.startswith("_weft"):
-            return MaybeUnbound(name, value, ran)
+            return MaybeUnbound(name, value, ran, around_of(variable.start))
         return value
 
 

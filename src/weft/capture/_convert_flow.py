@@ -218,7 +218,8 @@ class Flow:
             # It may swallow an exception, and then what follows runs next.
             inner = _raising(to, to.raised | live)
             live = self._live(node.body, live, inner) | live
-        return live - facts.kills - facts.deletes | facts.reads
+        asked = facts.deletes & getattr(node, "weft_unbound", set())  # deleting a variable without a value raises
+        return live - facts.kills - facts.deletes | facts.reads | asked
 
     def _if(self, node: Any, live: Live, to: Targets) -> Live:
         region = node.weft_region

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import pytree
+from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._calls import call, updated
@@ -32,7 +33,7 @@ from weft.capture._iterables import Collected, Items
 from weft.capture._lookups import join_lists, known_key, merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
-from weft.capture._missing import bound, is_there, own_attributes, whole
+from weft.capture._missing import bound, is_there, own_attributes, unassigned, whole
 from weft.capture._object_calls import by_method, delete_in_dict, own_dict, set_in_dict
 from weft.capture._once import check_asked
 from weft.capture._one_of import OneOf
@@ -40,12 +41,12 @@ from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
 from weft.capture._own_operators import PLAIN, defines, is_own_class, operate, operate_one
 from weft.capture._plain import COMPARISONS, OPERATORS, UNARY, PlainHooks, PlainIf
-from weft.capture._present import note_assigned
+from weft.capture._present import key_asked, note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._region import NotArithmetic
 from weft.capture._spread import Spread, call_spread, display, has_spread, keywords_of
 from weft.capture._state_places import is_own
-from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Undefined, is_traced, shows_traced
+from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Unassigned, Undefined, is_traced, shows_traced
 from weft.graph._control import check
 
 if TYPE_CHECKING:
@@ -373,6 +374,8 @@ class Hooks(PlainHooks):
         if value.why is None and free:
             what = f"cannot access free variable '{value.name}' where it is not associated with a value in"
             raise NameError(f"{what} enclosing scope", name=value.name)
+        if isinstance(value, Unassigned) and self.recorder.region.parent is not value.head:
+            unassigned(self.recorder, value)
         return self.recorder.undefined(value)
 
     def outer(self, name: str, value: Any) -> Any:
@@ -417,7 +420,7 @@ class Hooks(PlainHooks):
             return own_dict(self.recorder, value)
         if isinstance(value, Items) and not hasattr(value, name):
             self.recorder.refuse(f".{name} of a loop over traced values", help="use next(…), or loop with `for`")
-        return self.read(self.recorder.attribute(value, name))
+        return self._held(value, self.recorder.attribute(value, name))
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
         if isinstance(target, Joined):
@@ -453,12 +456,17 @@ class Hooks(PlainHooks):
         current = self.attr(target, name)
         self.setattr(target, name, updated(self.recorder, op, current, by()))
 
+    def _held(self, owner: Any, value: Any) -> Any:
+        """What an object holds by a name, which may be missing."""
+        return bound(self.recorder, value, owner) if isinstance(value, MaybeUnbound) else self.read(value)
+
     def delattr(self, target: Any, name: str) -> None:
         if _is_item(target, name) and name in target:
             self.delitem(target, name)
             return
         if by_method(self.recorder, target, name, "__delattr__") or self.recorder.state.delete(target, name):
             return
+        self._held(target, (dict_of(target) or {}).get(name))
         self.recorder.change_object(target, f"del .{name}")
         delattr(target, name)
 
@@ -479,6 +487,7 @@ class Hooks(PlainHooks):
             return grown[key]
         if isinstance(value, dict):
             self.recorder.stand_ins.check_found(key)
+            key = key_asked(self.recorder, value, key)
         found = self._own_item(value, ("__getitem__",), key)
         if found is not None:
             return found[0]
@@ -589,6 +598,11 @@ class Hooks(PlainHooks):
         if grown is not None:
             grown.delete(key)
             return
+        key = key_asked(self.recorder, target, key)
+        if isinstance(target, dict) and not is_traced(key):
+            held = dict.get(target, key)
+            # It raises where it may be missing, and is; the `__dict__` of an object too.
+            self.read(held.remade(f"[{key!r}]", held.value, held.ran) if isinstance(held, MaybeUnbound) else held)
         if delete_in_dict(self.recorder, target, key) or self._own_item(target, ("__delitem__",), key) is not None:
             return
         if type(target) not in _WITH_ITEMS:

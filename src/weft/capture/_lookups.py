@@ -21,6 +21,7 @@ from weft.capture._once import take
 from weft.capture._one_of import get_of_key, item_of_key, number_keys
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._plain import COMPARISONS
+from weft.capture._present import key_asked
 from weft.capture._raising import RULES
 from weft.capture._values import Array, Scalar, Traced, Undefined, is_traced
 from weft.ops._dim import Dim, hint_of
@@ -223,6 +224,7 @@ def _by_known(recorder: Recorder, cls: type, made: Any) -> Any:
 
 def in_container(recorder: Recorder, item: Any, container: Any) -> Any:
     """`item in container`, where what is asked for, or what is asked, is of unknown type; None where neither is."""
+    item = key_asked(recorder, container, item)
     if isinstance(container, dict) and not is_traced(item) and isinstance(container.get(item), Undefined):
         return is_there(recorder, container[item], f"a dict has the key {item!r}")
     if isinstance(container, GrownList):

@@ -292,6 +292,7 @@ class Loop:
         assert self.head is not None
         assert self.body is not None
         if self.body.failed is not None:
+            self.carry.check_read()
             return self.carry.unchanged()
         with self.recorder.within(self.body):
             slots = self.carry.finish(values, self.head, self.body)

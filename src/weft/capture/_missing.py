@@ -16,8 +16,8 @@ from weft._objects import dict_of
 from weft.capture._branch import Branch, PathEnded, end_path
 from weft.capture._convert_site import Site
 from weft.capture._once import take
-from weft.capture._present import check_order
-from weft.capture._values import MaybeUnbound, Traced, Undefined, is_traced
+from weft.capture._present import check_order, key_asked
+from weft.capture._values import MaybeUnbound, Traced, Unassigned, Undefined, is_traced
 from weft.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -33,27 +33,45 @@ _ONE_KEY = frozenset({"get", "setdefault", "pop", "__contains__", "__getitem__"}
 _HELP = "assign it before the branch or the loop too, such as None"
 
 
-def bound(recorder: Recorder, value: Any) -> Any:
-    """The value of what may be missing: where it is, reading it raises as in Python."""
+def bound(recorder: Recorder, value: Any, owner: Any = None) -> Any:
+    """The value of what may be missing, as an attribute of `owner` may: where it is, reading it raises as in Python."""
     if not isinstance(value.ran, Traced):
         if not value.ran:
-            raise _error(value.name)
+            raise _error(value.name, owner)
         return value.value
+    if value.late is not None:
+        value.late.note_read()
     site = Site("if", "", 0, 0, 0, 0, "")
     for side in Branch(recorder, site, recorder.truth(value.ran), ()):
         with side:
             if not side.taken:
-                end_path(recorder, _error(value.name))
+                error = _error(value.name, owner)
+                if recorder.catches(type(error)):
+                    recorder.doubt(f"{value.name.partition(' #')[0]} may be missing, inside a `try` with handlers")
+                end_path(recorder, error)
                 raise PathEnded
         side.leave(())
     return value.value
 
 
-def _error(name: str) -> Exception:
+def unassigned(recorder: Recorder, value: Unassigned) -> NoReturn:
+    """A variable is read before this turn of a loop assigns it: the path ends, and the loop is captured again."""
+    before = recorder.refused
+    try:
+        recorder.undefined(value)
+    except CaptureError as error:
+        value.refusal, recorder.refused = value.refusal or error, before
+    value.note_read()
+    end_path(recorder, _error(value.name))
+    raise PathEnded
+
+
+def _error(name: str, owner: Any = None) -> Exception:
     """What reading it raises where it is missing; places are named `.attribute` and `[key]`, and numbered."""
     name = name.partition(" #")[0]
     if name.startswith("."):
-        return AttributeError(f"the object has no attribute '{name[1:]}'")
+        whose = "the object" if owner is None else f"'{type(owner).__name__}' object"
+        return AttributeError(f"{whose} has no attribute '{name[1:]}'")
     if name.startswith("["):
         try:
             return KeyError(literal_eval(name[1:-1]))
@@ -96,10 +114,11 @@ def question(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...
     if isinstance(owner, dict):
         if function.__name__ in _ALL_KEYS:
             whole(recorder, owner)
-        elif function.__name__ in _ONE_KEY and args and not is_traced(args[0]):
-            held = owner.get(args[0])
+        elif function.__name__ in _ONE_KEY and args:
+            key = key_asked(recorder, owner, args[0])
+            held = None if is_traced(key) else owner.get(key)
             if isinstance(held, Undefined):
-                return _item(recorder, function.__name__, held, args)
+                return _item(recorder, function.__name__, held, (key, *args[1:]))
     elif any(isinstance(each, dict) for each in args) and any(function is each for each in _READING):
         for each in args:
             whole(recorder, each)
@@ -119,7 +138,7 @@ def _attribute(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tupl
     there = is_there(recorder, found, f"an object has .{args[1]}")
     if function is hasattr:
         return (there,)
-    return (_or_default(recorder, found, args[2]) if len(args) > 2 else bound(recorder, found),)
+    return (_or_default(recorder, found, args[2]) if len(args) > 2 else bound(recorder, found, args[0]),)
 
 
 def _item(recorder: Recorder, name: str, held: Any, args: tuple[Any, ...]) -> tuple[Any]:

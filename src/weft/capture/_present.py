@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft import pytree
-from weft.capture._values import MaybeUnbound, PartlyDefined, Undefined
+from weft.capture._values import MaybeUnbound, PartlyDefined, Scalar, Undefined
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -40,6 +40,14 @@ def missing_last(recorder: Recorder, value: dict[Any, Any]) -> Any:
 def has_missing(value: Any) -> bool:
     """Whether a value is a dict with a key that may be missing."""
     return type(value) is dict and any(isinstance(part, Undefined) for part in value.values())
+
+
+def key_asked(recorder: Recorder, mapping: Any, key: Any) -> Any:
+    """The key that a dict is asked for: where one may be missing, a number that this call knows is that number."""
+    if not isinstance(key, Scalar) or not isinstance(mapping, dict) or not recorder.can_decide(key):
+        return key
+    missing = any(isinstance(part, Undefined) for part in dict.values(mapping))
+    return recorder.concrete(key, "a key of a dict") if missing else key
 
 
 def check_order(recorder: Recorder, value: Any) -> None:

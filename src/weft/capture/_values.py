@@ -24,7 +24,7 @@ from weft.ops import Spec
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
-    from weft.capture._region import Buffer
+    from weft.capture._region import Buffer, Region
 
 Kind = type | np.dtype[Any]
 """The type of a scalar: `int`, `float`, `bool`, `complex` of Python's, or a dtype of NumPy's."""
@@ -325,15 +325,44 @@ class Undefined:
         self.why = why
 
 
+class Unassigned(Undefined):
+    """Stands for a variable that has no value before a loop, in the body, which assigns it.
+
+    A turn before may have assigned it. Where the body reads it before it assigns it, the loop is captured again, and
+    hands it on. `around` is what stood for the variable in the body of a loop around, if there is one.
+    """
+
+    __slots__ = ("around", "head", "is_read", "refusal")
+
+    def __init__(self, name: str, why: str | None, head: Region, around: Unassigned | None) -> None:
+        super().__init__(name, why)
+        self.head = head
+        self.around = around
+        self.is_read = False
+        self.refusal: Any = None  # what is said where no turn assigns it
+
+    def note_read(self) -> None:
+        self.is_read = True
+        if self.around is not None:
+            self.around.note_read()
+
+
 class MaybeUnbound(Undefined):
-    """A variable that has a value only where `ran` is true; reading it where it has none raises, as in Python."""
+    """A variable that has a value only where `ran` is true; reading it where it has none raises, as in Python.
 
-    __slots__ = ("ran", "value")
+    `late` is what stands for it in the body of a loop, where one of its turns may have assigned it.
+    """
 
-    def __init__(self, name: str, value: Any, ran: Any, why: str | None = None) -> None:
+    __slots__ = ("late", "ran", "value")
+
+    def __init__(self, name: str, value: Any, ran: Any, late: Unassigned | None = None) -> None:
         super().__init__(name)
         self.value = value
         self.ran = ran
+        self.late = late
+
+    def remade(self, name: str, value: Any, ran: Any) -> MaybeUnbound:
+        return MaybeUnbound(name, value, ran, self.late)
 
 
 class PartlyDefined(Undefined):
@@ -345,6 +374,19 @@ class PartlyDefined(Undefined):
         super().__init__(name, why)
         self.value = value
         self.ran = ran
+
+    def remade(self, name: str, value: Any, ran: Any) -> PartlyDefined:
+        return PartlyDefined(name, value, ran, self.why)
+
+
+def late_of(value: Any) -> Unassigned | None:
+    """What stands for a variable in the body of a loop, where a turn before may have assigned it."""
+    return value if isinstance(value, Unassigned) else value.late if isinstance(value, MaybeUnbound) else None
+
+
+def around_of(value: Any) -> Unassigned | None:
+    """What stands for a variable in the body of the loop around the one in which `value` stands for it."""
+    return value.around if isinstance(value, Unassigned) else None
 
 
 class Added(Undefined):
