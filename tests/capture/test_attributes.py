@@ -476,3 +476,37 @@ def test_attributes_are_not_given_to_an_object_all_at_once() -> None:
 
     with pytest.raises(CaptureError, match=r"\.__dict__ = … of a _Result that the program did not make itself"):
         weft.compile(replaced)(_Result(np.ones(2)), np.ones(2))
+
+
+class _WithSlots:
+    __slots__ = ("end", "x")
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def extend(self, x: Any) -> None:
+        if x[0] > self.x[-1]:
+            self.x = np.concatenate([self.x, x])
+            self.end = x[-1]
+        elif x[-1] < self.x[0]:
+            self.x = np.concatenate([x, self.x])
+            self.end = self.x[-1]
+        else:
+            raise ValueError("inside")
+
+
+class _WithSlotsAndMore(_WithSlots):
+    def __init__(self, x: Any) -> None:
+        super().__init__(x)
+        self.more = 1
+
+
+@pytest.mark.parametrize("kind", [_WithSlots, _WithSlotsAndMore])
+def test_slots_that_a_branch_changes(kind: Any) -> None:
+    compiled = weft.compile(kind.extend)
+    for first in (5.0, -9.0):
+        made, same = kind(np.arange(4.0)), kind(np.arange(4.0))
+        compiled(made, np.array([first, first + 1]))
+        kind.extend(same, np.array([first, first + 1]))
+        assert seen(made) == seen(same)
+    assert not compiled._ran_plainly

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from seen_state import seen
 
 import weft
 from programs._compare import assert_same, call
@@ -80,3 +81,49 @@ def test_a_generator_that_is_given_is_not_missing(program: Any) -> None:
             drawn.append((function(np.ones(2), given), np.random.random(), given and given.random_sample()))
         np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
         assert drawn[0][1:] == drawn[1][1:]
+
+
+def whole_numbers(generator):
+    if isinstance(generator, np.random.Generator):
+        return generator.integers(9, size=3), hasattr(generator, "randint"), type(generator).__name__
+    return generator.randint(9, size=3), hasattr(generator, "integers"), type(generator).__name__
+
+
+def state_kept(generator):
+    before = generator.bit_generator.state
+    drawn = generator.random(2)
+    generator.bit_generator.state = before
+    return drawn, generator.random(2), generator._bit_generator.state["bit_generator"]
+
+
+def of_children(generator):
+    return [child.random(2) for child in generator.spawn(2)], generator.random()
+
+
+def lacking(generator):
+    try:
+        return generator.numbers(3)
+    except AttributeError:
+        return generator.random(3)
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_generators_are_asked_what_they_are(make: Any) -> None:
+    compiled = weft.compile(whole_numbers)
+    within = weft.compile(lambda seed: whole_numbers(make(seed)))
+    for seed in (0, 1):
+        wanted = whole_numbers(make(seed))
+        assert seen(compiled(make(seed))) == seen(wanted) == seen(within(seed))
+        assert seen(compiled(np.random.RandomState(seed))) == seen(whole_numbers(np.random.RandomState(seed)))
+    assert not compiled._ran_plainly
+    assert not within._ran_plainly
+
+
+@pytest.mark.parametrize("program", [state_kept, of_children, lacking])
+def test_generators_have_what_is_theirs(program: Any) -> None:
+    compiled = weft.compile(program)
+    for seed in (0, 1):
+        one, other = np.random.default_rng(seed), np.random.default_rng(seed)
+        assert seen(compiled(one)) == seen(program(other))
+        assert one.random() == other.random()
+    assert not compiled._ran_plainly

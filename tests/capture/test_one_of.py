@@ -343,3 +343,29 @@ def test_items_by_numbers_of_numpy(dtype: Any) -> None:
     model.classes = model.classes + np.ones(1, model.classes.dtype) * 7
     with pytest.raises(KeyError):
         compiled(x)
+
+
+def wide_enough(x, most):
+    if most > 100:
+        return np.int64
+    return np.int64 if (x > 3).any() else np.int32
+
+
+def made_of_a_chosen_class(x, most):
+    kind = wide_enough(x, most)
+    return np.arange(4, dtype=kind), np.zeros(2, kind), np.asarray(x, dtype=kind), np.cumsum(x, dtype=kind), kind(3)
+
+
+def asked_about_a_chosen_class(x, most):
+    kind = wide_enough(x, most)
+    told = np.iinfo(kind).max, np.dtype(kind).itemsize, np.result_type(kind, np.int8), np.can_cast(kind, np.int32)
+    return told, np.issubdtype(kind, np.integer), kind is np.int32, x.astype(kind)
+
+
+@pytest.mark.parametrize("program", [made_of_a_chosen_class, asked_about_a_chosen_class])
+def test_classes_that_a_branch_chooses_are_dtypes(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in (np.arange(3.0), np.arange(6.0)):
+        for most in (7, 1000):
+            assert seen(compiled(x, most)) == seen(program(x, most))
+    assert not compiled._ran_plainly

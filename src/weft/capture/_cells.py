@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import CellType
 from typing import TYPE_CHECKING, Any
 
-from weft._objects import delete_state, dict_of, set_state
+from weft._objects import MISSING, delete_state, dict_of, own_value, set_state
 from weft.capture._region import Region
 from weft.capture._values import Undefined
 
@@ -47,8 +47,8 @@ class Place:
         self.home = home
         self.item = has_places(holder)
         self.original = self.get()
-        own = dict_of(holder)
-        self.inherited = own is not None and key not in own and type(self.original) is not Undefined
+        own = dict_of(holder) is None or own_value(holder, key) is not MISSING
+        self.inherited = not own and type(self.original) is not Undefined
 
     def get(self) -> Any:
         """What it holds now."""

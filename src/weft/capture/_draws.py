@@ -137,7 +137,7 @@ def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: An
     if name == "seed":
         recorder.create(draw, (generator, name, *args), kwargs, None)
         return None
-    if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
+    if recorder.untyped or is_opaque(args) or is_opaque(kwargs) or name == "spawn":
         return recorder.opaque(draw, (generator, name, *args), kwargs)
     method = getattr(example, name)
     type_ = recorder.numpy.probe(_PROBES[name](method) if name in _PROBES else method, args, kwargs)
@@ -212,8 +212,8 @@ def _sized(recorder: Recorder, type_: Any, name: str, args: Any, kwargs: Any) ->
 
 def generator_method(recorder: Recorder, value: Opaque, name: str) -> Any:
     """A method of a generator that the captured program made."""
-    if not isinstance(value.example, _GENERATORS):
+    if not isinstance(value.example, _GENERATORS) or (name not in _DRAWING and hasattr(value.example, name)):
         return recorder.opaque_member(value, name)
-    if name.startswith("_") or not hasattr(value.example, name):
+    if name not in _DRAWING or not hasattr(value.example, name):
         raise AttributeError(f"{type(value.example).__name__!r} object has no attribute {name!r}")
     return BoundMethod(value, name, lambda *args, **kwargs: _drawn(recorder, value, value.example, name, args, kwargs))

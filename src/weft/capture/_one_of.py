@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft._objects import one_of
+from weft.capture._opaque import Opaque
 from weft.capture._state_places import is_object
 from weft.capture._values import Scalar, Traced
 
@@ -101,6 +102,16 @@ OneOf.__hash__ = Traced.__hash__  # type: ignore[method-assign]
 def is_called(value: Any) -> bool:
     """Whether a value is a function, a class or one of some."""
     return isinstance(value, (OneOf, *CALLED))
+
+
+def class_by_node(value: Any) -> Any:
+    """One of several classes, which NumPy takes as a dtype, as a value of unknown type; any other value as it is."""
+    return Opaque(value.recorder, value.node) if type(value) is OneOf and is_class(value) else value
+
+
+def is_class(value: Any) -> bool:
+    """Whether a value is a class or a dtype, or one of some."""
+    return all(map(is_class, value.sides[1:])) if type(value) is OneOf else isinstance(value, (type, np.dtype))
 
 
 def may_be_either(a: Any, b: Any) -> bool:

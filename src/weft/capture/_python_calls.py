@@ -54,6 +54,7 @@ _TAKING_ALL = (*_ORDERING, sum)
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _SHOWING = (str, repr, format)
 _OF_ITSELF = (isinstance, type, callable, id)  # they ask nothing of what a container holds
+_OF_CLASS = (isinstance, type, callable, hasattr)
 _REDUCING = (max, min, sum, any, all, sorted)
 _ASKING_ALONE = frozenset({type, isinstance, hasattr, callable, len})  # these take no items of a generator
 _LOOPING = frozenset({range, zip, enumerate, reversed, map, print, list, tuple, iter, filter})
@@ -99,6 +100,8 @@ class PythonCalls:
             return function(*args, **kwargs)
         if function is operator.getitem and len(args) == 2 and not isinstance(args[0], Traced):
             return self.recorder.run_getitem(*args)
+        if function in _OF_CLASS and _is_example(args):
+            return function(args[0].example, *args[1:])
         if (is_opaque(args) or is_opaque(kwargs)) and function not in _LOOPING:
             return self.recorder.opaque(function, args, kwargs)
         if handler is not None and (any(map(is_known, args)) or any(map(is_known, kwargs.values()))):
@@ -490,6 +493,11 @@ def _dir(calls: PythonCalls, x: Any) -> list[str]:
 @python(callable)
 def _callable(calls: PythonCalls, x: Any) -> bool:
     return callable(x) if not isinstance(x, Traced) else False
+
+
+def _is_example(args: tuple[Any, ...]) -> bool:
+    """Whether a value of which an example is known is asked what its class tells."""
+    return bool(args) and isinstance(args[0], Opaque) and args[0].example is not None and not is_opaque(args[1:])
 
 
 def attribute(value: Traced, name: str) -> Any:

@@ -32,7 +32,7 @@ from weft.capture._notices import notice
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import traced_in
 from weft.capture._object_calls import by_method
-from weft.capture._one_of import OneOf
+from weft.capture._one_of import OneOf, class_by_node, is_class
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import refuse_outside
 from weft.capture._own_operators import called_operator, overridden
@@ -67,7 +67,7 @@ _SEEDING: frozenset[Any] = frozenset(
     {get_state, initial_seed, manual_seed, seed, set_state}
 )  # of the generator of each run
 _BUILTIN = (types.BuiltinFunctionType, type)
-_TAKING_FUNCTIONS = (map, filter, functools.reduce)
+_TAKING_CHOSEN = (map, filter, functools.reduce)
 _NESTED = 32  # branches within branches: a program that recurses on a traced value never ends
 
 
@@ -116,7 +116,8 @@ class Running(SizeNodes):
             return self.call(function.__func__, (function.__self__, *args), kwargs)
         if function.__class__ in _BUILTIN:
             for place, value in enumerate(args):
-                if type(value) is OneOf and function not in _TAKING_FUNCTIONS:
+                by_node = function in _TAKING_CHOSEN or (is_class(value) and self._is_numpy(function))
+                if type(value) is OneOf and not by_node:
                     return value.given_to(function, place, args, kwargs)
             own = called_operator(self, function, args)
             if own is not None:
@@ -272,6 +273,7 @@ class Running(SizeNodes):
 
     def run_numpy(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's."""
+        args, kwargs = tuple(map(class_by_node, args)), {key: class_by_node(value) for key, value in kwargs.items()}
         special = self.reads.special
         if special.methods:
             dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None) if function in _TAKING_OBJECTS else None
