@@ -50,7 +50,14 @@ def objects(x: Any) -> Any:
         return -1.0
 
 
-@pytest.mark.parametrize("function", [handler, suppressed, swallowed, objects])
+def then_a_loop(x: Any) -> Any:
+    total = handler(x)
+    for i in range(2):
+        total = total + x[0] * i
+    return total
+
+
+@pytest.mark.parametrize("function", [handler, suppressed, swallowed, objects, then_a_loop])
 def test_it_is_not_caught(function: Callable[..., Any]) -> None:
     with pytest.raises(CaptureError):
         weft.script(function)(X)

@@ -56,6 +56,7 @@ class Loop:
         self.rounds = 0
         self.grown = recorder.lists.mark()
         self.changes = self._changes()  # how much was changed before the loop
+        self.refused = recorder.refused  # before the loop, of which that is no failure
         self.lists: dict[int, int] = {}  # what was known of lists when this pass began
         self.stopped: Any = False  # whether a `break` has happened, where that is traced
         self.branch: Branch | None = None
@@ -161,14 +162,14 @@ class Loop:
         found = self.remembered
         if found is None or found.flags or not found.added:
             return False
-        found.flags, self.recorder.refused = True, None
+        found.flags, self.recorder.refused = True, self.refused
         return True
 
     def _give_up(self, error: Any) -> None:
         """Stop capturing the loop: run it step by step."""
         self.failure = error
         self.capturing, self.given_up, self.carry = False, True, None
-        self.recorder.refused = None
+        self.recorder.refused = self.refused
         if self.watched is not None:
             self.watched.go_back()
         self.recorder.lists.go_back(self.grown)
@@ -197,7 +198,7 @@ class Loop:
             self._start_again()
             return
         caught = self.recorder.refused  # by a handler of the program
-        if caught is not None and self.may_unroll:
+        if caught is not self.refused and self.may_unroll:
             self._give_up(caught)
             return
         try:

@@ -172,13 +172,14 @@ def _or_default(recorder: Recorder, held: Any, default: Any) -> Any:
         return held.value if held.ran else default
     value: Any = Undefined("_weft_value")
     site = Site("if", "", 0, 0, 0, 0, "", names=("_weft_value",), live=frozenset({"_weft_value"}))
+    refused = recorder.refused
     try:
         for side in Branch(recorder, site, recorder.truth(held.ran), (value,)):
             with side:
                 value = held.value if side.taken else default
             (value,) = side.leave((value,))
     except CaptureError:  # the default is of another type
-        recorder.refused = None
+        recorder.refused = refused
         _maybe_there(recorder, f"there is {held.name}")
     return value
 

@@ -16,14 +16,14 @@ from weft.capture._values import Scalar
 def attempt_pure(recorder: Any, compute: Callable[[], Any]) -> tuple[Any] | None:
     """What a computation gives where it does nothing but arithmetic on numbers, which cannot fail; else None."""
     grown, watched, log = recorder.lists.mark(), Watched(recorder), recorder.places.log
-    effects = recorder.python_effects, len(log)
+    effects, refused = (recorder.python_effects, len(log)), recorder.refused
     region = recorder.enter()
     region.trial, region.own_cells = True, frozenset()
     try:
         value = compute()
         pure = isinstance(value, (Scalar, bool, np.bool_)) and (recorder.python_effects, len(log)) == effects
     except (Exception, NotArithmetic, Restart):  # whatever happens on this try happens again where it belongs
-        recorder.refused = None
+        recorder.refused = refused
         pure = False
     finally:
         recorder.leave(region)
