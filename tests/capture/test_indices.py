@@ -24,6 +24,11 @@ def by_tuples(a):
     return a[(0, 1), (0, 2)], a[:, (0, 2)]
 
 
+def by_empty_tuples(a):
+    a[:, ()] = 7
+    return a[:, ()], a[(), 1], a[[(), ()]], a[((), ())], a[range(0)], a[(), range(0)]
+
+
 def half_selected(a):
     v = a[a > 0].reshape(2, -1)
     v[0] = 7
@@ -65,7 +70,10 @@ def rows_in_a_list(a):
     return kept, a
 
 
-@pytest.mark.parametrize("program", [diagonal_cleared, by_tuples, half_selected, along_an_axis, edits, rows_in_a_list])
+PROGRAMS = [diagonal_cleared, by_tuples, by_empty_tuples, half_selected, along_an_axis, edits, rows_in_a_list]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_is_captured(program: Callable[..., Any]) -> None:
     compiled = weft.compile(program)
     for size in (3, 5, 3):

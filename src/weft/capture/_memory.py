@@ -153,14 +153,15 @@ class Memory:
     def as_key(self: Any, key: Any) -> Any:
         """A key in which ranges, and tuples inside of a tuple, are the arrays of indices that NumPy makes of them."""
         if isinstance(key, (range, RangeItems)):
-            return self.numpy.function(np.asarray, (key,), {})
+            return self._indices(key)
         if isinstance(key, tuple) and any(isinstance(part, (tuple, range, RangeItems)) for part in key):
-            given = (
-                self.numpy.function(np.asarray, (p,), {}) if isinstance(p, (tuple, range, RangeItems)) else p
-                for p in key
-            )
-            return tuple(given)
+            return tuple(self._indices(part) if isinstance(part, (tuple, range, RangeItems)) else part for part in key)
         return key
+
+    def _indices(self: Any, part: Any) -> Any:
+        if isinstance(part, range) or _is_empty(part):  # NumPy makes integers of none, too
+            return np.asarray(part, np.intp)
+        return self.numpy.function(np.asarray, (part,), {})
 
     def setitem(self: Any, array: Array, key: Any, value: Any) -> None:
         """`array[key] = value`."""
@@ -295,3 +296,7 @@ _NO_TENSORS = frozenset({Array, Scalar, bool, int, float, str, type(None)})
 
 def _has_ellipsis(key: Any) -> bool:
     return key is ... or (isinstance(key, tuple) and any(part is ... for part in key))
+
+
+def _is_empty(part: Any) -> bool:
+    return isinstance(part, (list, tuple)) and all(map(_is_empty, part))

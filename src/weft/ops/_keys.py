@@ -142,10 +142,10 @@ def _selector(name: str, part: Any) -> Selector:
     return Selector(part, tuple(shape))
 
 
-def _array_of(name: str, part: list[Any]) -> Any:
+def _array_of(name: str, part: Sequence[Any]) -> Any:
     """A list in a key as the array, or the Spec, that it stands for."""
     if _abstract(part):
-        inner = [_array_of(name, p) if isinstance(p, list) else p for p in part]
+        inner = [_array_of(name, p) if isinstance(p, (list, tuple)) else p for p in part]
         shapes = {tuple(getattr(p, "shape", ())) for p in inner}
         if len(shapes) > 1:
             raise IndexingError(f"{name}: a list in a key has parts of different shapes: {sorted(shapes)}")
@@ -157,7 +157,7 @@ def _array_of(name: str, part: list[Any]) -> Any:
 
 def _abstract(part: Any) -> bool:
     """Whether a nested list holds something other than plain numbers and arrays."""
-    if isinstance(part, list):
+    if isinstance(part, (list, tuple)):
         return any(map(_abstract, part))
     return not isinstance(part, (int, float, complex, np.ndarray, np.generic))
 
