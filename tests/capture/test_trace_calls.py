@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -248,3 +249,13 @@ def test_defaults_of_other_types_leave_all_inputs_positional() -> None:
     traced = weft.trace(bell, x, 2.0, 0.1, 0.7, 1.5)
     np.testing.assert_array_equal(traced(x, 3.0, 0.2, 0.5, 1.25), bell(x, 3.0, 0.2, 0.5, 1.25))
     np.testing.assert_array_equal(traced(x, 3.0, 0.2, 0.5), bell(x, 3.0, 0.2, 0.5))
+
+
+def test_a_class_that_takes_no_stand_ins_is_named() -> None:
+    def first(x: Any, count: float) -> Any:
+        return x[: int(Decimal(count).to_integral_value())]
+
+    np.testing.assert_array_equal(weft.trace(first, X, 3)(X, 3), X[:3])  # an integer is fixed instead
+    for capture in (lambda: weft.trace(first, X, 2.6), lambda: weft.script(first)):
+        with pytest.raises(CaptureError, match=r"Decimal\(\) of traced values, which it does not take"):
+            capture()

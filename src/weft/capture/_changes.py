@@ -17,6 +17,7 @@ import collections
 import copyreg
 import functools
 import gc
+import re
 import sys
 import types
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
@@ -36,7 +37,7 @@ from weft.capture._outside import refuse_file
 from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
 from weft.capture._refusals import WRAP
-from weft.capture._values import Scalar, Traced, calls_of_programs
+from weft.capture._values import Array, Scalar, Traced, calls_of_programs
 from weft.errors import TraceError
 
 if TYPE_CHECKING:
@@ -295,10 +296,15 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
 calls_of_programs.add(uncaptured.__code__)
 
 
+_OF_STAND_INS = re.compile(rf"\b({Array.__name__}|{Opaque.__name__}|{Scalar.__name__})\b")
+
+
 def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool) -> NoReturn:
     """Raise what a call has raised: of a traced value it may have done so as that is not what it stands for."""
     if not traced:
         recorder.programs_error = error
+    elif isinstance(error, TypeError) and _OF_STAND_INS.search(str(error)):
+        recorder.refuse(f"{_name(function)}() of traced values, which it does not take", help=WRAP)
     here = recorder.region is recorder.root and not recorder.untyped
     here = here and not recorder.catches(type(error))
     if here or not traced or isinstance(error, TraceError) or not isinstance(error, Exception):
