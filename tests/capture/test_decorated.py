@@ -391,6 +391,31 @@ def test_what_a_decorator_makes_for_a_function_of_the_program_is_the_programs(pr
     assert not compiled._ran_plainly
 
 
+def named(power: float, name: str) -> Any:
+    def raised(x: Any) -> Any:
+        return x**power
+
+    raised.__name__ = name
+    return raised
+
+
+def named_within(x: Any, power: float) -> Any:
+    total = 0.0
+    if power > 1:
+        for k in range(2):
+            total = total + np.sum(named(power + k, f"to the {k}")(x))
+    return total
+
+
+def test_a_function_that_the_program_makes_is_named_wherever_it_is_made() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    for capture in (weft.compile, weft.script):
+        assert capture(named_within)(x, 2.0) == named_within(x, 2.0)
+    np.testing.assert_allclose(weft.grad(named_within)(x, 2.0), 2 * x + 3 * x**2)
+    with pytest.raises(CaptureError, match="takes no traced value"):
+        weft.script(lambda x, names: [named(2.0, name)(x) for name in names])(x, ["a", "b"])
+
+
 def test_a_capture_that_finds_another_object_each_time_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hooks, "decorator", lambda self, decorate: decorate)  # so that Python calls it, uncaptured
     monkeypatch.setattr("weft.capture._compile._ROUNDS", 5)

@@ -205,7 +205,7 @@ class Functions(Statements):
         return [hook(each, "decorator", self.expr(each)) for each in node.decorator_list]
 
     def _definition(self, node: ast.FunctionDef) -> Statement:
-        node.decorator_list = self._decorators(node)
+        node.decorator_list = [*self._decorators(node), hook(node, "definition")]
         self._defaults(node.args)
         self.convert_function(node)
         return [node]

@@ -666,6 +666,13 @@ class Hooks(PlainHooks):
             return call_spread(self.recorder, function, args, kwargs)
         return call(self.recorder, function, args, kwargs)
 
+    def definition(self) -> Any:
+        return self._defined
+
+    def _defined(self, function: Any) -> Any:
+        self.recorder.made(function)
+        return function
+
     def decorator(self, decorate: Any) -> Any:
         own = isinstance(decorate, (FunctionType, MethodType, type)) and is_own(decorate)
         return partial(self.call, decorate) if own else decorate

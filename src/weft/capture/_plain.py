@@ -427,6 +427,10 @@ class PlainHooks(_Names):
         """`function(*args, **kwargs)`."""
         return function(*args, **kwargs)
 
+    def definition(self) -> Any:
+        """What Python calls with the function that a `def` has made, before its decorators."""
+        return lambda function: function
+
     def decorator(self, decorate: Any) -> Any:
         """What Python calls for `@decorate`."""
         return decorate

@@ -44,7 +44,7 @@ from weft.capture._region import Region
 from weft.capture._sizes import SizeNodes, rename
 from weft.capture._special import unrouted
 from weft.capture._tensor_calls import TENSOR_CALLS
-from weft.capture._values import Array, Scalar, Traced
+from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.capture._wrap import is_wrapped, record_call, wrap
 from weft.errors import CaptureError, TraceError
 from weft.graph._control import CONTROL
@@ -463,6 +463,8 @@ class Running(SizeNodes):
             return
         if type(target) is types.FunctionType and self.region is self.root and is_converted(target):
             self.made(target)  # the program defined it
+        if isinstance(target, types.FunctionType) and name in vars(types.FunctionType) and is_traced(value):
+            self.refuse(f".{name} = … of a function takes no traced value", help="give the function another attribute")
         if dict_of(target) is not None or hasattr(type(target), "__slots__"):
             self.change_place(target, name, f".{name}")
         else:
