@@ -113,8 +113,22 @@ def replaced(x):
     return n
 
 
+def until_both_are_empty(x):
+    left = right = [0]
+    n = 0
+    while left or right:
+        left, right = [], []
+        for k in range(len(x)):
+            if x[k] > n:
+                left.append(k)
+            if x[k] > n + 2:
+                right.append(x[k])
+        n += 1
+    return n, not (left or n > 3)
+
+
 RIGHT = [lengthened, lengthened_and_counted, lengthened_in_a_zip, shortened, lengthened_without_a_traced_condition]
-RIGHT += [by_place, replaced]
+RIGHT += [by_place, replaced, until_both_are_empty]
 
 
 @pytest.mark.parametrize("front_end", [weft.script, weft.compile])

@@ -153,13 +153,16 @@ class Hooks(PlainHooks):
     def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         for index, operand in enumerate(rest):
             value = self._operand(value)
-            if self.recorder.lists.get(value) is not None:
+            is_test = "test" in self.sites[site].kind
+            if is_test:
+                value = self._tested(value)
+            elif self.recorder.lists.get(value) is not None:
                 self.recorder.refuse(
                     "a list that changes under a traced condition, as an operand of `or`",
                     help="test its length: len(items) > 0 or ...",
                 )
             whole(self.recorder, value)
-            if "test" in self.sites[site].kind:
+            if is_test:
                 value = self._truth_of(value)
             if isinstance(value, Traced) and not self._goes_by(value):
                 found = self._at_once(value, lambda: self.or_(site, rest[index](), *rest[index + 1 :]), operator.or_)  # noqa: B023  # called at once
