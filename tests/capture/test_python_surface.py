@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from surface import check_captured, texts
+
+import weft
+from programs._compare import assert_same, call
 
 EXPRESSIONS = r"""
 max(x, key=lambda v: -v) ;; sorted(x, key=lambda v: -v) ;; min(i, key=abs) ;; sorted(l, key=lambda v: v * r)
@@ -46,6 +52,7 @@ f"{x[0]:.2e} {k:03d} {k!r:>5}" ;; f"{r:{k}.2f}" ;; f"{x}" ;; f"{x.shape} {x.dtyp
 f"{len(x)} items" ;; "{} {:.2f}".format(k, r) ;; "{0:d}-{name}".format(k, name=r) ;; "%d %s" % (k, r) ;; "%.3f" % r
 "%s" % x ;; "%d items" % len(x) ;; "a" + str(k) ;; "ab" * k ;; "-" * len(x) ;; str(k).zfill(5)
 ", ".join([f"{v:.1f}" for v in x]) ;; format(r, ".2f") ;; format(k, "b") ;; bin(k) ;; hex(k) ;; oct(k) ;; chr(k + 60)
+bin(ni) ;; [hex(v) for v in i] ;; oct(int(x.sum())) ;; chr(abs(i[0]) + 60)
 ord("a") + k ;; ascii(k) ;; print(k)
 print(x, k, sep="|", end="!\\n")
 print("a", r) ;; print(f"{r:.2f}") ;; print(x.sum(), l) ;; print() ;; print("x =", x[0], flush=True)
@@ -136,3 +143,9 @@ np.float64(r) == r
 @pytest.mark.parametrize("text", texts(EXPRESSIONS))
 def test_captured_as_plain(text: str) -> None:
     check_captured(text)
+
+
+@pytest.mark.parametrize("value", [2.0, np.float64(2), np.array([1, 2]), -3, np.int64(-3)])
+def test_text_of_what_is_no_integer_or_too_small(value: Any) -> None:
+    for text in (lambda v: hex(v), lambda v: chr(v)):
+        assert_same(call(weft.compile(text), (value,)), call(text, (value,)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.capture._identity import same_object
+from weft.capture._numpy_probe import Samples
 from weft.capture._python_calls import PYTHON, PythonCalls, python
 from weft.capture._values import Traced
 from weft.ops._op import op_of
@@ -20,6 +21,15 @@ for _function in (str, repr, format):
         return calls.recorder.wrap(calls.recorder.create(_target, args, {}, str), str)
 
     PYTHON[_function] = _as_text
+
+
+for _of_integer in (bin, oct, hex, chr):
+
+    def _as_digits(calls: Any, x: Any, *, _target: Any = _of_integer) -> Any:
+        _target(Samples().of(x))  # raises, as in the plain call, where it is no integer
+        return _as_text(calls, calls.one_number(operator.index, x), _target=_target)
+
+    PYTHON[_of_integer] = _as_digits
 
 
 for _function in _OPERATORS:

@@ -140,6 +140,7 @@ RULES: dict[int, Callable[[tuple[Any, ...], Any], bool]] = {
     **dict.fromkeys(map(id, (float, complex)), lambda args, type_: _type(args[0]) in (str, None)),
     **dict.fromkeys(map(id, (math.gcd, math.lcm)), lambda args, type_: not all(map(_is_whole, args))),
     id(bool): lambda args, type_: any(map(_holds_many, args)),
+    id(chr): lambda args, type_: True,
     id(format): lambda args, type_: bool(args[1:]) and _may_have_sizes(args[0]),
 }
 
