@@ -9,6 +9,7 @@ import itertools
 import json
 import operator
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,3 +220,63 @@ def test_a_list_that_holds_itself_is_no_result() -> None:
     for capture in (weft.trace, lambda function, x: weft.compile(function)(x)):
         with pytest.raises(CaptureError, match="a result that holds itself: a list"):
             capture(endless, X)
+
+
+class _Named(dict):  # type: ignore[type-arg]  # of anything
+    """A dict whose items are its attributes, by the methods of dicts themselves."""
+
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__  # type: ignore[assignment]  # as people write it
+    __delattr__ = dict.__delitem__  # type: ignore[assignment]  # as people write it
+
+
+class _NamedOrNone(_Named):
+    __getattr__ = dict.get  # type: ignore[assignment]  # as people write it
+
+
+def doubled_by_name(named, x):
+    named.x = named.x * x
+    named.more = x + 1
+    return named.more, len(named), list(named)
+
+
+def taken_by_name(named, x):
+    named.x *= x
+    del named.y
+    return "y" in named, len(named)
+
+
+def given_on_a_side(named, x):
+    if x[0] > 1:
+        named.x = x
+    else:
+        named.y = 5
+    return named.x + 1
+
+
+def of_its_own(named, x):
+    made = type(named)(x=x)
+    made.twice = made.x * 2
+    made.x = 3
+    del made.x
+    return made, list(made), made.twice
+
+
+def past_its_class(named, x):
+    dict.__setitem__(named, "x", named.x + x)
+    dict.__delitem__(named, "y")
+    return dict.__len__(named), dict.__contains__(named, "y")
+
+
+@pytest.mark.parametrize("kind", [_Named, _NamedOrNone])
+@pytest.mark.parametrize("program", [doubled_by_name, taken_by_name, given_on_a_side, of_its_own, past_its_class])
+def test_items_that_methods_of_dicts_make_attributes(program, kind) -> None:
+    compiled = weft.compile(program)
+    held = weft.compile(lambda owner, x: program(owner.named, x))
+    for first in (1.0, 2.0, 3.0):
+        x = np.array([first, 4.0])
+        same, one, owner = (kind(x=np.arange(2.0), y=7) for _ in range(3))
+        wanted = seen(program(same, x)), seen(same)
+        assert (seen(compiled(one, x)), seen(one)) == wanted
+        assert (seen(held(SimpleNamespace(named=owner), x)), seen(owner)) == wanted
+    assert not compiled._ran_plainly

@@ -41,9 +41,10 @@ _OF_A_CLASS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that the program makes."""
-    if isinstance(function, _OF_A_CLASS) and args and isinstance(args[0], function.__objclass__):
+    unknown = isinstance(function, _OF_A_CLASS) and bool(args) and isinstance(args[0], Opaque)
+    if isinstance(function, _OF_A_CLASS) and args and isinstance(args[0], function.__objclass__) and not unknown:
         function, args = function.__get__(args[0]), args[1:]  # `list.append(items, x)`
-    elif type(function) is types.MethodDescriptorType and args and isinstance(args[0], Opaque):
+    elif unknown:
         if not isinstance(args[0], Joined):
             return _of_class(recorder, function, args, kwargs)
         function, args = recorder.hooks.attr(args[0], function.__name__), args[1:]

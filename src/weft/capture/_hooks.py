@@ -464,6 +464,11 @@ class Hooks(PlainHooks):
         return bound(self.recorder, value, owner) if isinstance(value, MaybeUnbound) else self.read(value)
 
     def delattr(self, target: Any, name: str) -> None:
+        if isinstance(target, Joined):
+            target.refuse_change(f"del .{name}")
+        if isinstance(target, Opaque):
+            self.recorder.create(delattr, (target, name), {}, None)
+            return
         if _is_item(target, name) and name in target:
             self.delitem(target, name)
             return

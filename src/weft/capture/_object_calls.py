@@ -196,7 +196,16 @@ def by_method(recorder: Recorder, owner: Any, name: str, special: str, *value: A
     if isinstance(method, types.FunctionType) and is_own(method) and method.__code__.co_filename != "<string>":
         recorder.run(method, (owner, name, *value), {})
         return True
+    if isinstance(method, types.WrapperDescriptorType) and method.__name__ in _OF_ITEMS:  # as `dict.__setitem__` is
+        _OF_ITEMS[method.__name__](recorder.hooks, owner, name, *value)
+        return True
     return by_class(recorder, owner, name, "__set__" if value else "__delete__", *value)
+
+
+_OF_ITEMS: dict[str, Callable[..., Any]] = {
+    "__setitem__": lambda hooks, owner, name, value: hooks.setitem(owner, name, value),
+    "__delitem__": lambda hooks, owner, name: hooks.delitem(owner, name),
+}
 
 
 def _delattr(recorder: Recorder, owner: Any, name: Any) -> tuple[Any] | None:

@@ -93,7 +93,7 @@ class OuterReads:
             self._of_class(owner, "__getattr__")
             if not self._made(owner):
                 self.attributes.setdefault((id(owner), name), (owner, name, ("not its own",)))
-            return self.recorder.run(cls.__getattr__, (owner, name), {})
+            return self.recorder.call(cls.__getattr__, (owner, name), {})
         descriptor = self.computing(owner, name)
         if descriptor is not None:
             return self._computed(owner, name, descriptor)
