@@ -62,6 +62,12 @@ class Joined(Opaque):
             for value in self.candidates or ()
         )
 
+    def assign(self, name: str, value: Any) -> None:
+        self.refuse_change(f".{name} = ...")
+
+    def delete(self, name: str) -> None:
+        self.refuse_change(f"del .{name}")
+
     def refuse_change(self, change: str) -> Any:
         """Refuse what would change it."""
         if self.candidates is None:

@@ -426,8 +426,6 @@ class Hooks(PlainHooks):
         return self._held(value, self.recorder.attribute(value, name))
 
     def setattr(self, target: Any, name: str, value: Any) -> None:
-        if isinstance(target, Joined):
-            target.refuse_change(f".{name} = ...")
         if isinstance(target, Opaque):
             target.assign(name, value)
             return
@@ -437,10 +435,7 @@ class Hooks(PlainHooks):
         if isinstance(target, Traced):
             setattr(target, name, value)
             return
-        if isinstance(target, np.ndarray):
-            setattr(self.recorder.constant(target), name, value)
-            return
-        if isinstance(target, Tensor) and name in ("grad", "data"):
+        if isinstance(target, np.ndarray) or (isinstance(target, Tensor) and name in ("grad", "data")):
             setattr(self.recorder.constant(target), name, value)
             return
         if _is_item(target, name):
@@ -464,10 +459,8 @@ class Hooks(PlainHooks):
         return bound(self.recorder, value, owner) if isinstance(value, MaybeUnbound) else self.read(value)
 
     def delattr(self, target: Any, name: str) -> None:
-        if isinstance(target, Joined):
-            target.refuse_change(f"del .{name}")
         if isinstance(target, Opaque):
-            self.recorder.create(delattr, (target, name), {}, None)
+            target.delete(name)
             return
         if _is_item(target, name) and name in target:
             self.delitem(target, name)

@@ -84,6 +84,10 @@ class Opaque(Traced):
         """`self.name = value`."""
         self.recorder.create(setattr, (self, name, value), {}, None)
 
+    def delete(self, name: str) -> None:
+        """`del self.name`."""
+        self.recorder.create(delattr, (self, name), {}, None)
+
     def __len__(self) -> int:
         raise self.recorder.refuse_value(self, "len() in code that is not captured")
 
