@@ -427,6 +427,14 @@ def held_by_a_set(owner, x):
     return 3 in known, len(known), x
 
 
+def held_in_many_places(owner, x):
+    items = [x]
+    for _ in range(40):
+        items = [items, items]
+    owner.items = items
+    return x
+
+
 def kept_until_it_is_wanted(owner, key, compute):
     notes = owner.__dict__.setdefault("_notes", {})
     if key not in notes:
@@ -455,6 +463,7 @@ GIVEN_AWAY = [
     of_other_kinds,
     of_own_kinds,
     held_by_a_set,
+    held_in_many_places,
     wanted,
     joined_to_attributes,
 ]

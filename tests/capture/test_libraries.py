@@ -56,6 +56,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "fit": (lambda x: scipy.stats.norm.fit(x), T),
     "ttest": (lambda x, y: scipy.stats.ttest_ind(x, y).pvalue, T, W),
     "linregress": (lambda x, y: scipy.stats.linregress(x, y).slope + 1, T, W),
+    "a range": (lambda x: scipy.interpolate.CubicSpline(range(int(x[2])), x)(1.5), B),
     "zscore": (lambda x: scipy.stats.zscore(x), T),
     "generator": (lambda x, law=scipy.stats.norm: law(loc=x, scale=np.sqrt(2.0)).mean(), T),
     "kde": (lambda x: scipy.stats.gaussian_kde(x)(x[:3]), W),

@@ -290,10 +290,12 @@ def _alike(one: GrownList, other: GrownList) -> bool:
     return one.tree == other.tree and all(map(_same_type, one.types, other.types))
 
 
-def containers_in(item: Any) -> list[Any]:
+def containers_in(item: Any, opened: set[int] | None = None) -> list[Any]:
     """What a program may change of an element: the lists, dicts and sets that it is or holds, the innermost first."""
-    if isinstance(item, Traced):
+    opened = set() if opened is None else opened
+    if isinstance(item, Traced) or id(item) in opened:
         return []
+    opened.add(id(item))
     if isinstance(item, (list, tuple, deque)):
         parts: Any = item
     elif isinstance(item, dict):
@@ -302,7 +304,7 @@ def containers_in(item: Any) -> list[Any]:
         return [item] if isinstance(item, set) else []
     else:
         parts = (dict_of(item) or {}).values()
-    found = [inner for part in parts for inner in containers_in(part)]
+    found = [inner for part in parts for inner in containers_in(part, opened)]
     return found if isinstance(item, tuple) else [*found, item]
 
 

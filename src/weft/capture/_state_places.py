@@ -173,13 +173,19 @@ def _slots(cls: type) -> tuple[str, ...]:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """What a container holds, and what is in that; nothing of any other value."""
-    if not isinstance(value, (*CONTAINERS, tuple, frozenset)) or isinstance(value, (bytearray, array.array)):
-        return
-    for part in value.values() if hasattr(value, "values") else value:
-        yield part
-        if isinstance(part, (list, tuple, dict)):
-            yield from parts(part)
+    """What a container holds, and what is in that, each container opened once; nothing of any other value."""
+    waiting, opened = [value], {id(value)}
+    while waiting:
+        container = waiting.pop()
+        if not isinstance(container, (*CONTAINERS, tuple, frozenset)) or isinstance(
+            container, (bytearray, array.array)
+        ):
+            continue
+        for part in container.values() if hasattr(container, "values") else container:
+            yield part
+            if isinstance(part, (*CONTAINERS, tuple)) and id(part) not in opened:
+                opened.add(id(part))
+                waiting.append(part)
 
 
 def is_space(owner: Any) -> bool:
@@ -271,12 +277,10 @@ def _is_typed(node: Node) -> bool:
 
 def let_go(recorder: Any, value: Any) -> None:
     """The program's own container is the running graph's: changed by another name, it is refused."""
-    home = recorder._home(value)
-    if home is not None:
-        home.made.discard(id(value))
-    for part in parts(value):
-        if isinstance(part, CONTAINERS):
-            let_go(recorder, part)
+    for part in (value, *parts(value)):
+        home = recorder._home(part) if isinstance(part, CONTAINERS) else None
+        if home is not None:
+            home.made.discard(id(part))
 
 
 def share_parts(changing: tuple[Any, ...], others: tuple[Any, ...]) -> bool:

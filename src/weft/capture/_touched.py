@@ -92,6 +92,8 @@ class Touched:
         waiting = [value]
         while waiting:
             value = waiting.pop()
+            if value is self.recorder:  # what stands for a range or a zip has it
+                continue
             if id(value) not in self.reached and not isinstance(value, (Traced, type, ModuleType, FunctionType)):
                 self.reached[id(value)] = value, told
                 waiting += [*parts(value), *(own_value(value, name) for name in attributes(value))]
