@@ -340,6 +340,36 @@ def test_lists_change_at_traced_places(program: Callable[..., Any]) -> None:
     assert not compiled._ran_plainly
 
 
+def early_return(x: Any) -> Any:
+    found = []
+    for value in x:
+        if value < 0:
+            return []
+        found.append(value)
+    return found
+
+
+def another_after_break(x: Any) -> Any:
+    found: Any = []
+    for value in x:
+        if value < 0:
+            last: Any = [value]
+            break
+        found.append(value)
+    else:
+        last = found
+    last.append(5.0)
+    return last, found, last is found
+
+
+@pytest.mark.parametrize("program", [early_return, another_after_break])
+def test_a_list_made_on_a_side_of_a_branch_goes_on(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in (np.ones(3), np.array([1.0, 2.0, -1.0]), np.array([-1.0, 2.0, 3.0]), np.ones(3) * 2):
+        assert_same(call(compiled, x), call(program, x))
+    assert not compiled._ran_plainly
+
+
 REDUCED = [
     "max((v, i) for i, v in enumerate(x))",
     "min([(v, i) for i, v in enumerate(x)])[1]",

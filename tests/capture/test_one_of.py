@@ -200,6 +200,43 @@ def given_back(x: Any) -> Any:
     return Square(x[0]) if x[0] > 0 else Triangle(x[1])
 
 
+def made_of_no_traced_values(x: Any) -> Any:
+    shape: Any = Square(3.0) if x[0] > 0 else Triangle(2.0)
+    other, shape.size = shape, shape.size + 1
+    for v in x:
+        shape = Circle(1.0) if v > 1.5 else shape
+        shape.steps += 1
+    return shape.grow(x[1]).size, shape.steps, other is shape, other.steps
+
+
+def lists_in_objects(x: Any) -> Any:
+    shape: Any = Square([1.0, 2.0]) if x[0] > 0 else Triangle([[2.0]] * 2)
+    shape.size.append(x[1])
+    return len(shape.size), shape.size[2]
+
+
+def copied(x: Any) -> Any:
+    shape: Any = Square(x[:1]) if x[0] > 0 else Triangle(x[1:2])
+    first, second = copy.copy(shape), copy.deepcopy(shape)
+    first.steps, second.size[0] = 5, 7.0
+    return shape.steps, shape.size[0], first.steps, first.size[0], second.size, second is shape
+
+
+def one_of_a_library(x: Any) -> Any:
+    kind: Any = Square if np.all(np.diff(x) > 0) else np.polynomial.Polynomial
+    shape = kind(x)
+    same = isinstance(shape, Square), isinstance(shape, Shape), type(shape).__name__, hasattr(shape, "coef")
+    return shape(x[1]), shape(x), (shape + 1.0)(2.0) if same[3] else shape.area(), same
+
+
+def one_of_a_library_in_an_object(x: Any) -> Any:
+    inner: Any = np.polynomial.Polynomial(x) if x[0] > 0 else Square(x[1])
+    outer: Any = Circle(inner) if x[1] > 0 else Square(None)
+    if outer.size is None:
+        outer.size = Triangle(x[2])
+    return outer.size(2.0), outer.steps
+
+
 def a_function_given_back(x: Any) -> Any:
     return np.sin if x[0] > 0 else np.cos
 
@@ -208,7 +245,8 @@ PROGRAMS = [
     a_ufunc, a_function_of_numpy,
     one_of_three, one_of_operator, one_of_builtins, in_a_list, in_a_list_from_behind, in_a_dict, a_class,
     an_object, changes_and_operators, known_by_other_names, none_or_an_object, asked_for_its_class, in_a_loop,
-    the_largest, chosen_again, given_back, a_function_given_back,
+    the_largest, chosen_again, given_back, made_of_no_traced_values, lists_in_objects, copied,
+    one_of_a_library, one_of_a_library_in_an_object, a_function_given_back,
 ]  # fmt: skip
 X = np.array([3.0, 1.0, 2.0])
 CALLS = [X, -X, np.array([-1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 4.0]), X / 3, X]
@@ -254,7 +292,43 @@ def kept_when_made_inside(holder: Any, x: Any) -> Any:
     return holder.present.area()
 
 
-@pytest.mark.parametrize("program", [changed_outside, kept_outside, kept_when_made_inside])
+def kept_on_one_side(holder: Any, x: Any) -> Any:
+    if x[0] > 0:
+        shape: Any = Square(x[1])
+        holder.present = shape
+    else:
+        shape = Triangle(x[1])
+    shape.grow(2.0)
+    return shape.area(), shape.steps, holder.present is shape
+
+
+def kept_on_the_side_that_goes_on(holder: Any, x: Any) -> Any:
+    if x[0] <= 0:
+        raise ValueError("none")
+    if x[1] > 0:
+        shape: Any = Shape(Square(x[1]))
+        holder.present = shape.size
+    else:
+        raise TypeError("none")
+    holder.present.grow(3.0)
+    return shape.size.size, shape.steps, shape.size is holder.present
+
+
+def kept_in_a_loop(holder: Any, x: Any) -> Any:
+    for v in x:
+        holder.present = shape = Square(v) if v > 0 else Square(-v)
+        shape.grow(2.0)
+        holder.present.steps += 2
+    return shape.steps, shape.area(), holder.present is shape
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(changed_outside, kept_outside, kept_when_made_inside),
+        *(kept_on_one_side, kept_on_the_side_that_goes_on, kept_in_a_loop),
+    ],
+)
 def test_objects_from_outside(program: Callable[..., Any]) -> None:
     compiled = weft.compile(program)
     for x in CALLS:
@@ -307,6 +381,18 @@ def test_numbers_as_keys(program: Any, mapping: Any) -> None:
     compiled = weft.compile(inside)
     for x in (*CALLS, np.array([np.nan, -0.0, 1.0]), np.array([1.0, np.nan, 2.0])):
         assert outcome(compiled, x.copy()) == outcome(inside, copy.copy(x))
+
+
+def copied_in_a_list(x: Any) -> Any:
+    shape: Any = Square(x[0]) if x[0] > 0 else Triangle(x[1])
+    first, second = copy.deepcopy([shape, shape])
+    first.size = 3.0
+    return second.size
+
+
+def test_a_deep_copy_of_what_holds_one_of_several_is_refused() -> None:
+    with pytest.raises(CaptureError, match="copy the parts one by one"):
+        weft.compile(copied_in_a_list)(X)
 
 
 def test_what_leaves_a_derivative_is_refused() -> None:

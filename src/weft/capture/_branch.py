@@ -35,7 +35,7 @@ from weft.capture._present import note_orders, orders
 from weft.capture._raising import raises
 from weft.capture._region import Buffer, Region
 from weft.capture._sharing import levels, may_be, tie
-from weft.capture._stand_ins import Meeting, ObjectTree, fill, flatten, parts_of
+from weft.capture._stand_ins import Meeting, ObjectTree, fill, flatten, parts_of, with_parts
 from weft.capture._unsettled import meeting
 from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined, is_traced, late_of
 from weft.errors import TraceError, UnknownShape, WeftError
@@ -406,19 +406,31 @@ class Join:
             return value
         recorder, (leaves, tree) = self.recorder, self._flat(value, self.regions[side])
         parts = [self._passed(name, leaf, side) for leaf in leaves]
-        return _Later(
-            lambda items: fill(recorder, tree, value, (p(items) if isinstance(p, _Later) else p for p in parts))
-        )
+        own = [part for part in with_parts(value) if id(part) in self.regions[side].made]
+
+        def passed(items: Any) -> Any:
+            for part in own:  # it goes on here, and may be changed
+                recorder.made(part)
+            return fill(recorder, tree, value, (p(items) if isinstance(p, _Later) else p for p in parts))
+
+        return _Later(passed)
 
     def _passed(self, name: str, leaf: Any, side: int) -> Any:
         if isinstance(leaf, OneOf):
             return self._either(name, leaf, side)
+        if self._is_lost(leaf):
+            return self._slot(name, Type(unknown=True), (leaf, leaf), only=side)
         if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):
             return leaf
         found = type_in(self.recorder, leaf)
         if found is None:
             self.recorder.refuse(f"{name} has no known type", help="compute it before the branch")
         return self._slot(name, found, (leaf, leaf), only=side)
+
+    def _is_lost(self, value: Any) -> bool:
+        """Whether a value is an object that the running graph has made on a side, and holds from then on."""
+        known = self.recorder.state.owners.get(id(value))
+        return known is not None and not self.recorder.region.sees(known[1])
 
     def _slot(self, name: str, type_: Type, values: tuple[Any, Any], only: int | None = None) -> _Later:
         recorder, index = self.recorder, len(self.types)

@@ -17,6 +17,7 @@ from weft._module import Module
 from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._object_calls import own_dict
+from weft.capture._one_of import OneOf
 from weft.capture._outside import made_in
 from weft.capture._state_places import is_own
 from weft.capture._values import Traced
@@ -29,12 +30,20 @@ COPYING = (copy.copy, copy.deepcopy)
 
 def copied(recorder: Recorder, function: Any, value: Any) -> Any:
     """`function(value)`, where that is one of the two."""
+    if isinstance(value, OneOf):
+        return value.given_to(function, 0, (value,), {})
     return _deep(recorder, value, {}) if function is copy.deepcopy else _shallow(recorder, value, function)
 
 
 def _deep(recorder: Recorder, value: Any, memo: dict[int, Any]) -> Any:
     if id(value) in memo:
         return memo[id(value)]
+    if isinstance(value, OneOf):
+        recorder.refuse(
+            "copy.deepcopy of what holds one of several objects: whether others in it hold that one too, only running "
+            "tells",
+            help="copy the parts one by one",
+        )
     kind = type(value)
     made: Any
     if kind is list:

@@ -117,7 +117,7 @@ def is_class(value: Any) -> bool:
 def may_be_either(a: Any, b: Any) -> bool:
     """Whether the capture goes on with one of the two where only running tells which one."""
     kinds = [is_called(value) or is_object(value) for value in (a, b)]
-    return all(kinds) or (any(kinds) and (a is None or b is None))
+    return all(kinds) or (any(kinds) and any(value is None or isinstance(value, Opaque) for value in (a, b)))
 
 
 def function_at(recorder: Recorder, functions: Any, key: Scalar) -> Any:

@@ -255,9 +255,10 @@ class State:
         self.prepare(owner, name)
         recorder = self.recorder
         recorder.python_effects += 1
-        if recorder.region is not recorder.root:
+        home = recorder._home(owner) or recorder.root
+        if recorder.region is not home:
             key = "cell_contents" if isinstance(owner, types.CellType) else name
-            recorder.places.changed(owner, key, place_label(owner, name), recorder.root)
+            recorder.places.changed(owner, key, place_label(owner, name), home)
         value = self.given_away(value)
         was, raising = own_value(owner, name), recorder.raising
         self.count += 1
