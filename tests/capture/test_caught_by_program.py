@@ -339,3 +339,68 @@ def test_the_call_that_may_raise_is_named() -> None:
 
     with pytest.raises(CaptureError, match=r"total\(\) inside a `try` or `with`"):
         weft.compile(caught)(np.ones(2))
+
+
+class Scaler:
+    """An object that is asked before it knows what it is to answer."""
+
+    def __init__(self) -> None:
+        self.mean: Any = None
+
+    def scale(self, x: Any) -> Any:
+        if self.mean is None:
+            raise RuntimeError("not fitted", 3)
+        return x - self.mean
+
+
+def told_what_was_caught(x: Any) -> Any:
+    scaler = Scaler()
+    try:
+        scaler.scale(x)
+    except RuntimeError as error:
+        print("caught", error, repr(error), error.args)
+        text = f"{error} {error!r}" + str(error)
+    scaler.mean = np.mean(x)
+    return np.sum(scaler.scale(x) ** 2) + len(text)
+
+
+@pytest.mark.parametrize("how", [weft.compile, weft.script, lambda f: weft.trace(f, X)])
+def test_the_text_of_a_caught_exception(how: Any) -> None:
+    captured = how(told_what_was_caught)
+    assert_same(call(captured, (X,)), call(told_what_was_caught, (X,)))
+    assert how is not weft.compile or not captured._ran_plainly
+
+
+def test_a_derivative_of_a_program_that_catches(capsys: Any) -> None:
+    np.testing.assert_allclose(weft.grad(told_what_was_caught)(X), 2 * (X - X.mean()))
+    assert capsys.readouterr().out.startswith("caught ('not fitted', 3)")
+
+
+def checked(x: Any) -> Any:
+    if x.ndim != 2:
+        raise ValueError(f"two dimensions are wanted, not {x.ndim}")
+    assert x.shape[0] > 1, "more rows are wanted"
+    return np.sum(x)
+
+
+def test_a_derivative_raises_what_the_program_raises() -> None:
+    for derivative in (weft.grad(checked), weft.compile(lambda x: weft.grad(checked)(x))):
+        with pytest.raises(ValueError, match="two dimensions are wanted, not 1"):
+            derivative(X)
+        with pytest.raises(AssertionError, match="more rows are wanted"):
+            derivative(np.ones((1, 2)))
+
+
+def marked_functions(x: Any) -> Any:
+    def twice(t: Any) -> Any:
+        twice.calls += 1  # type: ignore[attr-defined]
+        return 2 * t
+
+    twice.calls = 0  # type: ignore[attr-defined]
+    rule = lambda t: t  # noqa: E731
+    rule.slope = lambda t: 0 * t  # type: ignore[attr-defined]
+    return np.sum(twice(twice(x)) + rule(x) + rule.slope(x)) * twice.calls  # type: ignore[attr-defined]
+
+
+def test_a_derivative_of_a_program_that_gives_its_functions_attributes() -> None:
+    np.testing.assert_array_equal(weft.grad(marked_functions)(X), np.full(3, 10.0))

@@ -151,3 +151,28 @@ def test_a_write_to_reshaped_places() -> None:
     compiled = weft.compile(spans)
     for x, least in ((np.array([1.0, 2, -1, 3, 4]), 1), (np.array([1.0, -2, -1, 3]), 2), (np.ones(6), 1)):
         assert_same(call(compiled, (x, least)), call(spans, (x, least)))
+
+
+def products_of_columns(x):
+    return np.stack([np.prod(x[:, chosen], axis=1) for chosen in ((), (0,), (1, 0), (1, 1))])
+
+
+def nothing_selected(x):
+    x[:, ()] = 5.0
+    return x[(), 0], x[((),)], x[((), [])], x[:, ((), ())], np.take(x, (), axis=1).sum() + x
+
+
+@pytest.mark.parametrize("program", [products_of_columns, nothing_selected])
+@pytest.mark.parametrize("how", [weft.compile, weft.script, lambda f: weft.trace(f, np.ones((2, 3)))])
+def test_an_empty_tuple_in_a_key_selects_nothing(how: Any, program: Callable[..., Any]) -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    captured = how(program)
+    assert_same(call(captured, (x.copy(),)), call(program, (x.copy(),)))
+    assert how is not weft.compile or not captured._ran_plainly
+
+
+def test_a_derivative_goes_through_an_empty_tuple_in_a_key() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    expected = [[1 + a[1], a[0] + 2 * a[1], 0] for a in x]
+    np.testing.assert_allclose(weft.grad(lambda x: np.sum(products_of_columns(x)))(x), expected)
+    np.testing.assert_array_equal(weft.grad(lambda x: np.take(x, (), axis=1).sum() + x.sum())(x), np.ones((2, 3)))

@@ -532,3 +532,13 @@ def test_text_with_variables_of_its_own_is_refused() -> None:
     for run in (lambda x: eval("k * 2", {"k": x}), lambda x: eval(compile("1", "text", "eval")) * x):
         with pytest.raises(CaptureError, match="write it as code"):
             weft.compile(run)(X)
+
+
+def exactly(x: Any, n: Any) -> Any:
+    return x * float(fractions.Fraction(n))
+
+
+def test_a_trace_refuses_a_library_that_does_not_take_its_values() -> None:
+    with pytest.raises(CaptureError, match=r"fractions.Fraction\(\) of traced values raises TypeError"):
+        weft.trace(exactly, np.arange(5.0), 2.5)
+    np.testing.assert_array_equal(weft.compile(exactly)(np.arange(5.0), 2.5), np.arange(5.0) * 2.5)

@@ -305,7 +305,8 @@ def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool
         recorder.programs_error = error
     elif isinstance(error, TypeError) and _OF_STAND_INS.search(str(error)):
         recorder.refuse(f"{_name(function)}() of traced values, which it does not take", help=WRAP)
-    here = recorder.region is recorder.root and not recorder.untyped
+    # In a script, a trace or a derivative there is no function that would raise it of the values themselves.
+    here = recorder.region is recorder.root and not recorder.untyped and recorder.itself is not None
     here = here and not recorder.catches(type(error))
     if here or not traced or isinstance(error, TraceError) or not isinstance(error, Exception):
         raise error

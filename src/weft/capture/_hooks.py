@@ -307,7 +307,7 @@ class Hooks(PlainHooks):
         recorder = self.recorder
         caught = recorder.catches(exception if isinstance(exception, type) else type(exception))
         traced = recorder.untyped and not caught and is_traced(getattr(exception, "args", ()))
-        if recorder.region is recorder.root and not traced:
+        if recorder.region.straight and not traced:
             return exception
         if cause is not None:
             exception = exception() if isinstance(exception, type) else exception

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.capture._once import take
 from weft.capture._opaque import is_opaque
-from weft.capture._values import Traced
+from weft.capture._values import Traced, shows_traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -139,4 +139,7 @@ def shown(recorder: Recorder, value: Any, conversion: str | None = None) -> Any:
     """The text that an object of the program's own shows in a text; any other value as it is."""
     function: Any = {None: format, "r": repr, "s": str}.get(conversion)
     own = None if function is None else run_own(recorder, function, (value,))
+    if own is None and function is not None and isinstance(value, BaseException):
+        own_text = any(isinstance(getattr(type(value), name), FunctionType) for name in ("__str__", "__repr__"))
+        return value if own_text or shows_traced(value.args) else function(value)
     return value if own is None else own[0]

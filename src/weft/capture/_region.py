@@ -80,6 +80,7 @@ class Region:
             self.graph._candidates = parent.graph._candidates  # what to call a node by its target is the same in both
         self.parent = parent
         self.trial = False  # whether what is recorded counts only as long as it reads no memory
+        self.straight = parent is None  # whether what is recorded here runs whenever the program does, and once
         self.virtual = virtual  # whether it holds placeholders only: those that the parts of a loop share
         self.inputs: dict[Node, Node] = {}  # node of the region around → placeholder here
         self.lifted: dict[Node, Node] = parent.lifted if parent is not None else {}  # the other way, for all regions

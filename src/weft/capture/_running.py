@@ -461,7 +461,7 @@ class Running(SizeNodes):
             )
         if by_method(self, target, name, "__setattr__", value) or self.state.assign(target, name, value):
             return
-        if type(target) is types.FunctionType and self.region is self.root and is_converted(target):
+        if type(target) is types.FunctionType and self.region.straight and is_converted(target):
             self.made(target)  # the program defined it
         if isinstance(target, types.FunctionType) and name in vars(types.FunctionType) and is_traced(value):
             self.refuse(f".{name} = … of a function takes no traced value", help="give the function another attribute")

@@ -127,7 +127,7 @@ def _selector(name: str, part: Any) -> Selector:
         return Selector(part, (), 0, True, int(part))
     if isinstance(part, (int, np.integer)):
         return Selector(part, ())
-    if isinstance(part, list):
+    if isinstance(part, (list, tuple)):
         part = _array_of(name, part)
     dtype, shape = getattr(part, "dtype", None), getattr(part, "shape", None)
     if dtype is None or shape is None:

@@ -49,7 +49,9 @@ class Section:
         self.recorder, self.program = recorder, function
         self.given, tree = pytree.flatten((args, kwargs), is_leaf=is_leaf)
         self.given = [traced(recorder, leaf) for leaf in self.given]
+        straight = recorder.region.straight
         self.region = region = recorder.enter()
+        region.straight = straight
         recorder.deriving += 1
         try:
             self.places: list[Node | None] = []
