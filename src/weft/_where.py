@@ -285,8 +285,10 @@ def _stored(instruction: dis.Instruction, following: Iterator[dis.Instruction]) 
 
 def return_offset(code: CodeType) -> int:
     """The offset of the function's one `return`; of its beginning where it has several."""
-    returns = [i.offset for i in _instructions(code)[0] if i.opname in ("RETURN_VALUE", "RETURN_CONST")]
-    return returns[0] if len(returns) == 1 else 0
+    returns = [i for i in _instructions(code)[0] if i.opname in ("RETURN_VALUE", "RETURN_CONST")]
+    # Python may copy one `return` to the end of each branch before it.
+    places = {i.positions for i in returns}
+    return returns[0].offset if len(places) == 1 else 0
 
 
 def return_line(function: Any) -> str | None:
