@@ -303,13 +303,13 @@ def _raise(recorder: Recorder, function: Any, error: BaseException, traced: bool
     """Raise what a call has raised: of a traced value it may have done so as that is not what it stands for."""
     if not traced:
         recorder.programs_error = error
-    elif isinstance(error, TypeError) and _OF_STAND_INS.search(str(error)):
-        recorder.refuse(f"{_name(function)}() of traced values, which it does not take", help=WRAP)
     # In a script, a trace or a derivative there is no function that would raise it of the values themselves.
     here = recorder.region is recorder.root and not recorder.untyped and recorder.itself is not None
     here = here and not recorder.catches(type(error))
     if here or not traced or isinstance(error, TraceError) or not isinstance(error, Exception):
         raise error
+    if isinstance(error, TypeError) and _OF_STAND_INS.search(str(error)):
+        recorder.refuse(f"{_name(function)}() of traced values, which it does not take", help=WRAP)
     recorder.refuse(f"{_name(function)}() of traced values raises {type(error).__name__}: {error}", help=WRAP)
 
 
