@@ -118,6 +118,11 @@ def one_of(test: Any, first: Any, second: Any) -> Any:
 MISSING: Any = object()
 
 
+def of_class(cls: type, name: str) -> Any:
+    """What a class holds by a name, a descriptor itself and not what that gives; None where there is nothing."""
+    return next((part.__dict__[name] for part in cls.__mro__ if name in part.__dict__), None)
+
+
 def own_value(owner: Any, name: str) -> Any:
     """What a place itself holds, not the class of an object: MISSING where that is nothing."""
     if isinstance(owner, types.CellType):
@@ -129,7 +134,7 @@ def own_value(owner: Any, name: str) -> Any:
         return owner.get(name, MISSING)
     if name in (dict_of(owner) or ()):
         return owner.__dict__[name]
-    slot = next((cls.__dict__[name] for cls in type(owner).__mro__ if name in cls.__dict__), None)
+    slot = of_class(type(owner), name)
     try:
         return slot.__get__(owner) if isinstance(slot, types.MemberDescriptorType) else MISSING
     except AttributeError:  # nothing was assigned yet

@@ -116,8 +116,27 @@ class _Doubled:
         return owner.x * 2
 
 
+class _Kept:
+    """Keeps what is assigned by another name, as floats; asked of the class it gives nothing, or raises."""
+
+    def __init__(self, name, of_class):
+        self.name, self.of_class = name, of_class
+
+    def __get__(self, owner, cls):
+        if owner is None and self.of_class is AttributeError:
+            raise AttributeError(self.name)
+        return getattr(owner, self.name, self.of_class)
+
+    def __set__(self, owner, value):
+        setattr(owner, self.name, np.asarray(value, dtype=float, order="F") + 1)
+
+    def __delete__(self, owner):
+        setattr(owner, self.name, np.zeros(1))
+
+
 class _Readings:
     doubled = _Doubled()
+    low, high, weight = _Kept("_low", None), _Kept("_high", AttributeError), _Kept("_weight", 3)
 
     def __init__(self, x):
         self.x, self.cache = x, {}
@@ -162,7 +181,26 @@ def asked_for_with_default(readings, y):
     return getattr(readings, "squares", y), getattr(readings, "tripled", y), getattr(readings, "lacking", y)
 
 
-COMPUTED = (cached_after_a_change, cached_of_its_own, hidden_by_its_own, asked_for, asked_for_with_default)
+def kept_by_descriptors(readings, y):
+    readings.low = readings.high = y
+    readings.high += 1
+    setattr(readings, "weight", y)  # noqa: B010  # as people write it
+    if y.sum() > 3:
+        readings.weight = y * 2
+    del readings.low
+    made = _Readings(y)
+    made.high = y
+    return readings.low, readings.high, getattr(readings, "weight"), made.high, hasattr(made, "low")  # noqa: B009
+
+
+COMPUTED = (
+    kept_by_descriptors,
+    cached_after_a_change,
+    cached_of_its_own,
+    hidden_by_its_own,
+    asked_for,
+    asked_for_with_default,
+)
 
 
 @pytest.mark.parametrize("program", COMPUTED)

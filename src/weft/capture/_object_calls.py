@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from weft._module import Module
-from weft._objects import dict_of
+from weft._objects import dict_of, of_class
 from weft.autograd import Tensor
 from weft.capture._state_places import is_own
 from weft.capture._values import Traced, Undefined
@@ -173,7 +173,7 @@ def by_class(recorder: Recorder, owner: Any, name: str, special: str, *value: An
 
     `special` is the name that the method of a descriptor has for that.
     """
-    found = getattr(type(owner), name, None)
+    found = of_class(type(owner), name)
     if isinstance(owner, (type, Module, Tensor)) or found is None:
         return False
     if isinstance(found, property):

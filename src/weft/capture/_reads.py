@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft._module import Module
-from weft._objects import MISSING, dict_of
+from weft._objects import MISSING, dict_of, of_class
 from weft.autograd import Tensor
 from weft.capture._outside import refuse_iterator
 from weft.capture._parts import Tree, refuse_changes
@@ -87,7 +87,7 @@ class OuterReads:
             if groups is not None:
                 return groups
         cls = type(owner)
-        computed = getattr(cls, name, None)
+        computed = of_class(cls, name)
         asks = computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name)
         if asks and not self.recorder.libraries.is_other(cls.__getattr__):
             self._of_class(owner, "__getattr__")

@@ -24,6 +24,7 @@ from weft._objects import (
     dict_of,
     new_container,
     new_object,
+    of_class,
     own_value,
     restore,
     set_back,
@@ -282,7 +283,9 @@ class State:
             return False
         cls = type(owner)
         if not isinstance(owner, (type, Module)):
-            found = getattr(cls, name, None)
+            found = of_class(cls, name)
+            if isinstance(found, types.GetSetDescriptorType):  # that of a function gives its class a text
+                found = getattr(cls, name)
             if hasattr(found, "__set__") and not isinstance(found, types.MemberDescriptorType):
                 return False
             if dict_of(owner) is None and found is None:
