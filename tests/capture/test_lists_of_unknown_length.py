@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -423,3 +424,54 @@ def test_a_reduction_that_changes_a_list_is_refused_in_a_script() -> None:
     with pytest.raises(CaptureError, match="reduce over a value of unknown length"):
         weft.script(grown)
     assert weft.compile(grown)(np.arange(3.0)) == grown(np.arange(3.0))
+
+
+def chosen_numbers(x: Any) -> Any:
+    chosen = x[x > 0]
+    numbers = chosen.tolist()
+    chosen[:] = 9.0
+    return numbers, len(numbers), sum(numbers), numbers[:1], chosen
+
+
+def added_to(x: Any) -> Any:
+    places = np.where(x > 0)[0].tolist()
+    places.append(7)
+    return places, [type(place) for place in places]
+
+
+def rows_and_types(x: Any) -> Any:
+    chosen = x > 0
+    rows = np.stack([x, x + 1], axis=1)[chosen].tolist()
+    return rows, chosen[chosen].tolist(), (x[chosen] * 1j).tolist(), x[chosen].astype("f4").tolist()
+
+
+def is_among(x: Any) -> Any:
+    numbers, doubled = x[x > 0].tolist(), [v * 2 for v in x[x > 0]]
+    return 3.0 in numbers, x[0] in numbers, 6.0 not in doubled, "a" in numbers
+
+
+def two_of_them(x: Any) -> Any:
+    first, second = x[x > 0].tolist()
+    return first - second
+
+
+@pytest.mark.parametrize("program", [chosen_numbers, added_to, rows_and_types, is_among, two_of_them])
+@pytest.mark.filterwarnings("error")
+def test_numbers_of_an_array_of_which_only_running_tells_the_length(program: Callable[..., Any]) -> None:
+    x = np.array([1.0, -2.0, 3.0])
+    for captured in (weft.compile(program), weft.script(program)):
+        for given in (x, -x, x[:0], x * 2):
+            assert_same(call(captured, (given.copy(),)), call(program, (given.copy(),)))
+
+
+def test_derivatives_go_through_tolist() -> None:
+    x = np.array([1.0, -2.0, 3.0])
+    np.testing.assert_array_equal(weft.grad(lambda x: sum(v * v for v in x[x > 0].tolist()))(x), [2.0, 0.0, 6.0])
+    with pytest.raises(CaptureError, match="a loop over an array whose length is known only when the graph runs"):
+        weft.trace(lambda x: sum(x[x > 0].tolist()), x)
+
+
+@pytest.mark.parametrize("front_end", [weft.script, lambda f: weft.trace(f, np.ones(2))])
+def test_a_loop_in_code_that_is_not_captured_is_called_so(front_end: Any) -> None:
+    with pytest.raises(CaptureError, match="a loop over a value of unknown length, in code that is not captured"):
+        front_end(lambda x: list(itertools.product(range(np.count_nonzero(x)), range(2))))

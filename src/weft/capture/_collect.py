@@ -152,6 +152,15 @@ def _stacked(
     return Collected(recorder, arrays, stack.tree, stack.kinds, length)
 
 
+def numbers_of(recorder: Recorder, array: Array) -> Any:
+    """`array.tolist()` where only running tells how many items there are."""
+    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[array.spec.dtype.kind]
+    if len(array.spec.shape) > 1 or (recorder.state.known is not None and recorder.state.known.lists):
+        return collect(recorder, "list", array, lambda item: item.tolist())
+    length = recorder.integer(array.spec.shape[0])
+    return Collected(recorder, [recorder.numpy.function(np.copy, (array,), {})], pytree.LEAF, [kind], length)
+
+
 def _tried(recorder: Recorder, compute: Callable[[Any], Any]) -> tuple[list[Any], Any, list[Any], set[Buffer]]:
     """What `compute(k)` gives, its structure and types, found by capturing it and taking it back; what it writes."""
     while True:

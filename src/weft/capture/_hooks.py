@@ -636,7 +636,7 @@ class Hooks(PlainHooks):
         value = begun(self.recorder, self.held(value))
         if isinstance(value, Generated):
             value = value.settled()
-        if isinstance(value, Array) and not starred and value.spec.shape:
+        if isinstance(value, (Array, Collected)) and not starred:
             value = self.recorder.unpacked(value, before)
         elif self.recorder.lists.get(value) is not None:
             return self.recorder.unpacked_unknown(self.recorder.lists.get(value), before, after, starred)

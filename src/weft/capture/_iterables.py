@@ -60,13 +60,20 @@ class Items:
         """What happens after a loop over it, which a `break` may have left."""
 
     def __len__(self) -> int:
-        return operator.index(self.length)
+        """How many there are, for code that is not captured."""
+        length = self.length
+        known = length.dim if isinstance(length, Scalar) and length.dim is not None else length
+        if isinstance(length, Traced) and (isinstance(known, Opaque) or known.hint is None):
+            self.recorder.refuse(
+                "a loop over a value of unknown length, in code that is not captured", help="loop over it with `for`"
+            )
+        return operator.index(length)
 
     def __getitem__(self, k: Any) -> Any:
         return self.item(k)
 
     def __iter__(self) -> Iterator[Any]:
-        for k in range(operator.index(self.length)):  # one by one: what the loop writes, later items show
+        for k in range(len(self)):  # one by one: what the loop writes, later items show
             yield self.item(k)
 
 
@@ -295,7 +302,7 @@ class ReversedItems(Items):
         return self.part.item(self.part.length - 1 - k)
 
     def __iter__(self) -> Iterator[Any]:
-        return map(self.part.item, reversed(range(operator.index(self.length))))
+        return map(self.part.item, reversed(range(len(self))))
 
     @property
     def resized(self) -> Any:

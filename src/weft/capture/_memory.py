@@ -19,7 +19,7 @@ from weft.capture._sizes import abstract_key
 from weft.capture._tensor_writes import check_leaf
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step, is_basic, step_for_key
-from weft.errors import DtypeError, IndexingError, ShapeError
+from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._control import cond
 from weft.graph._handed import still_apart, written
@@ -250,7 +250,15 @@ class Memory:
         """The items of an array, as many as its first dimension says."""
         if not array.spec.shape:
             raise TypeError("iteration over a 0-d array")
-        count = self.known_size(array.spec.shape[0], "a loop over it")
+        try:
+            count = self.known_size(array.spec.shape[0], "a loop over it")
+        except UnknownShape:
+            self.refuse(
+                "a loop over an array whose length is known only when the graph runs",
+                help="loop over it with `for`"
+                if self.branches
+                else "weft.script and weft.compile capture it as a loop",
+            )
         return (self.getitem(array, k) for k in range(count))
 
 

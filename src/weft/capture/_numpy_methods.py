@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._collect import numbers_of
 from weft.capture._layouts import is_contiguous, lies_in_order
 from weft.capture._memory import taken_out
 from weft.capture._numpy_calls import PROPERTIES, call_named, method, special
@@ -16,6 +17,7 @@ from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step
 from weft.graph import Node
 from weft.ops import Spec
+from weft.ops._dim import Dim
 from weft.ops._op import TABLE, op_of
 
 if TYPE_CHECKING:
@@ -223,6 +225,9 @@ def _item(recorder: Recorder, a: Any, *index: Any) -> Any:
 def _tolist(recorder: Recorder, a: Any) -> Any:
     if isinstance(a, Scalar) or not a.spec.shape:
         return _item(recorder, a)
+    count = a.spec.shape[0]
+    if isinstance(count, Dim) and count.hint is None and recorder.branches and a.spec.dtype.char not in "gG":
+        return numbers_of(recorder, a)
     return [_tolist(recorder, part) for part in recorder.items(a)]
 
 

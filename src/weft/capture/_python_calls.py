@@ -153,6 +153,9 @@ class PythonCalls:
                     return True
                 result = same if result is False else self.either(result, same)
             return result
+        if isinstance(container, Collected):
+            node = self.recorder.create(operator.contains, (container.as_list(), item), {}, bool)
+            return self.recorder.wrap(node, bool)
         if isinstance(container, Items) and isinstance(container, RangeItems):
             inside = self.both(item >= container.start, item < container.stop)
             return inside if container.step == 1 else self.both(inside, (item - container.start) % container.step == 0)

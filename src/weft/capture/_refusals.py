@@ -112,7 +112,7 @@ class Refusals:
 
     def refuse_value(self: Any, value: Traced, what: str) -> Any:
         return self.refuse(
-            f"{what} needs the value of {value!r}, which is known only when the graph runs",
+            f"{what} needs the value of {_told(value)}, which is known only when the graph runs",
             help="compute with it as it is, or mark the function that needs the value with weft.wrap",
         )
 
@@ -213,6 +213,14 @@ class Refusals:
             value.name[0], f"{value.name} before"
         )
         return self.refuse(value.why, help=f"assign {what}, or on every path")
+
+
+def _told(value: Traced) -> str:
+    """A value as a message calls it: by the name that the program has given it, or by its type."""
+    if isinstance(value, Opaque):
+        node = value._node
+        return (node.variable if node is not None else None) or "a traced value"
+    return repr(value)[1:-1]
 
 
 def known_sizes(value: Any) -> Any:

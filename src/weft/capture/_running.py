@@ -555,15 +555,18 @@ class Running(SizeNodes):
             if node._name != name:
                 rename(node, name)
 
-    def unpacked(self: Any, array: Array, count: int) -> list[Any]:
-        """The items of an array that is unpacked into so many names."""
+    def unpacked(self: Any, items: Any, count: int) -> Any:
+        """The items of an array, or of a list collected in arrays, that is unpacked into so many names."""
+        array = items if isinstance(items, Array) else next(iter(items.arrays), None)
+        if array is None or not array.spec.shape:
+            return items
         size = array.spec.shape[0]
         if isinstance(size, Dim) and size.env.known("==", size, count) is None:
             self.create(check_unpacked, (self.size_node(size), count), {}, None)
         elif size != count:
             many = "too many values to unpack (expected" if size > count else "not enough values to unpack (expected"
             raise ValueError(f"{many} {count})" if size > count else f"{many} {count}, got {size})")
-        return [self.getitem(array, k) for k in range(count)]
+        return [self.getitem(items, k) if items is array else items.item(k) for k in range(count)]
 
     def unpacked_unknown(self: Any, value: Any, before: int, after: int, starred: bool) -> list[Any]:
         """The items that a value of unknown type is unpacked into."""
