@@ -450,18 +450,35 @@ def is_among(x: Any) -> Any:
     return 3.0 in numbers, x[0] in numbers, 6.0 not in doubled, "a" in numbers
 
 
+def whether_there_are_any(x: Any) -> Any:
+    numbers, doubled, turns = x[x > 0].tolist(), [v * 2 for v in x[x > 0]], 0
+    while doubled and turns < 3:
+        turns += 1
+    if not numbers:
+        return -1.0, turns
+    return numbers[0], turns, bool(doubled), 1 if range(np.count_nonzero(x > 1)) else 2
+
+
 def two_of_them(x: Any) -> Any:
     first, second = x[x > 0].tolist()
     return first - second
 
 
-@pytest.mark.parametrize("program", [chosen_numbers, added_to, rows_and_types, is_among, two_of_them])
+NUMBERS = [chosen_numbers, added_to, rows_and_types, is_among, whether_there_are_any, two_of_them]
+
+
+@pytest.mark.parametrize("program", NUMBERS)
 @pytest.mark.filterwarnings("error")
 def test_numbers_of_an_array_of_which_only_running_tells_the_length(program: Callable[..., Any]) -> None:
     x = np.array([1.0, -2.0, 3.0])
     for captured in (weft.compile(program), weft.script(program)):
         for given in (x, -x, x[:0], x * 2):
             assert_same(call(captured, (given.copy(),)), call(program, (given.copy(),)))
+
+
+def test_a_collected_list_is_called_a_list() -> None:
+    with pytest.raises(CaptureError, match="a list of which only running tells the length and a number of type int"):
+        weft.compile(lambda x: x[x > 0].tolist() or 5)(np.ones(3))
 
 
 def test_derivatives_go_through_tolist() -> None:

@@ -102,7 +102,7 @@ class Hooks(PlainHooks):
     def _tested(self, value: Any) -> Any:
         """What a test of a value goes by: of a list of the running graph, whether it has elements."""
         value = self.held(value)
-        grown = self.recorder.lists.get(value)
+        grown = value if isinstance(value, Items) else self.recorder.lists.get(value)
         if grown is not None:
             return grown.filled
         own = run_own(self.recorder, bool, (value,))
@@ -182,7 +182,7 @@ class Hooks(PlainHooks):
     def _truth_of(self, value: Any) -> Any:
         """What the truth of an object goes by, where its class says it; the value itself where not."""
         own = None if type(value) in PLAIN else run_own(self.recorder, bool, (value,))
-        return value if own is None else own[0]
+        return own[0] if own is not None else value.filled if isinstance(value, Items) else value
 
     def _goes_by(self, value: Any) -> bool:
         """Whether the program goes by what a traced value is now, and captures no branch."""

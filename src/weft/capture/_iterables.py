@@ -49,6 +49,9 @@ class Items:
         """The item at a place, counted from 0."""
         raise NotImplementedError
 
+    filled: Any = True
+    """Its truth; iterators have no length, and are true."""
+
     resized: Any = 0
     """How many calls there are that make a list of the running graph longer or shorter."""
 
@@ -79,6 +82,10 @@ class Items:
 
 class RangeItems(Items):
     """`range(start, stop, step)`."""
+
+    @property
+    def filled(self) -> Any:
+        return self.length != 0
 
     def __init__(self, recorder: Recorder, start: Any, stop: Any, step: Any = 1) -> None:
         super().__init__(recorder)
@@ -326,6 +333,10 @@ class Collected(Items):
     @property
     def length(self) -> Any:
         return self._length
+
+    @property
+    def filled(self) -> Any:
+        return self.length != 0
 
     def item(self, k: Any) -> Any:
         leaves = [self.recorder.getitem(array, k) for array in self.arrays]

@@ -16,6 +16,7 @@ from weft import pytree
 from weft._objects import dict_of
 from weft.autograd import Tensor
 from weft.capture._chosen import Joined
+from weft.capture._iterables import Collected
 from weft.capture._kinds import joined_kind, same_kind
 from weft.capture._one_of import is_called
 from weft.capture._opaque import Opaque
@@ -135,6 +136,8 @@ def describe(value: Any) -> str:
         return str(found)
     if isinstance(value, list) and any(isinstance(part, Opaque) and part._node is None for part in value):
         return "a list that a loop or a branch makes longer or shorter"
+    if isinstance(value, Collected):
+        return "a list of which only running tells the length"
     if isinstance(value, dict) and not value:
         return "an empty dict"
     if isinstance(value, (tuple, list, dict)):

@@ -406,6 +406,8 @@ def _conversion(kind: Any) -> Callable[..., Any]:
             return x
         if isinstance(x, Array) and kind is bool and not calls.recorder.branches and len(x.spec.shape):
             return calls.recorder.decide(x)
+        if isinstance(x, Items) and kind is bool:
+            return x.filled
         if isinstance(x, Scalar) and x.kind in (int, bool) and kind is bool and x.hint is not None:
             return operator.ne(x, 0) if x.kind is int else x
         return calls.number(kind, (calls.one_number(kind, taken_out(x)), *rest), kind)
