@@ -271,3 +271,95 @@ def test_a_result_shares_the_memory_it_shares_in_the_plain_call(program: Callabl
             np.testing.assert_array_equal(one, plain_one)
             shared = [np.shares_memory(one, other) for other in arrays]
             assert shared == [np.shares_memory(plain_one, other) for other in plain_arrays]
+
+
+def from_before_or_reordered(a, c):
+    q = np.empty(4)
+    if a[1] > c:
+        q[0], q[1:] = a[1], 3.0
+    else:
+        q[:3], q[3] = a[0], c
+        q = q[[3, 0, 1, 2]]
+    q *= 0.5
+    if q[0] < 0.0:
+        np.negative(q, q)
+    return q, a
+
+
+def given_or_made(a, c):
+    q = a
+    if c > 0:
+        q = a * 2
+    q += 1.0
+    return q, a
+
+
+def written_by_its_first_name(a, c):
+    q = a + 1.0
+    if c > 0:
+        q = a
+    q[0] = q[1]
+    a[1] = 7.0
+    q[2] = q[1]
+    return q, a
+
+
+def given_or_made_in_a_loop(a, c):
+    q = a
+    if c > 0:
+        q = np.zeros(4)
+    for k in range(12):
+        q[k % 2] += a[3]
+        a[0] = q[1]
+    return q, a
+
+
+def one_of_two_given(a, c):
+    b = np.ones(4)
+    q = b if c > 0 else a
+    q *= 2.0
+    return q, b, a
+
+
+def made_and_one_of_three(a, c):
+    q = a
+    if c > 0:
+        q = a * 2
+    if a[2] > 1.0:
+        q = np.ones(4)
+    q -= 5.0
+    a[0] += 1.0
+    return q, a
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(from_before_or_reordered, given_or_made, written_by_its_first_name, given_or_made_in_a_loop),
+        *(one_of_two_given, made_and_one_of_three),
+    ],
+)
+def test_one_array_or_another_is_written_after_a_branch(program: Callable[..., Any]) -> None:
+    test_a_result_shares_the_memory_it_shares_in_the_plain_call(program)
+
+
+def test_what_a_loop_has_read_of_one_array_or_another_is_not_written_in_it() -> None:
+    def program(a, c, n):
+        q = a
+        if c > 0:
+            q = a * 2
+        total = 0.0
+        for _ in range(n):
+            total += q[1]
+            q += 1.0
+        return total, q
+
+    compiled = weft.compile(program)
+    for c in (1.0, -1.0):
+        got, refusal = outcome(compiled, (np.arange(4.0), c, 12))
+        expected = program(np.arange(4.0), c, 12)
+        if refusal is None:
+            assert got[0] == expected[0]
+            np.testing.assert_array_equal(got[1], expected[1])
+        else:
+            assert "which is" in refusal

@@ -12,6 +12,7 @@ from weft.capture._convert import is_converted
 from weft.capture._convert_site import Site
 from weft.capture._layouts import where_met
 from weft.capture._lists import containers_in
+from weft.capture._memory import is_tensor
 from weft.capture._merge import (
     Disagreement,
     Type,
@@ -276,6 +277,7 @@ class Join:
         self.layouts: list[Any] = []  # of each type: how its array lies
         self.buffers: list[Buffer] = []
         self.shadows: list[tuple[int, list[Buffer]]] = []
+        self.eithers: list[tuple[int, int, Array]] = []  # the side that leaves an array from before, and that array
 
     def value(self, name: str, a: Any, b: Any, branch: Any) -> Any:
         """What a variable is after both sides: a value, or something to build from the items of the node."""
@@ -377,6 +379,7 @@ class Join:
             return self._disagree(name, (a, b), branch)
         if isinstance(a, Array) and isinstance(b, Array) and self._may_choose(a, b, joined):
             return self.recorder.choice(branch.test, a, b)
+        self._note_either(a, b, joined)
         return self._slot(name, joined, (a, b))
 
     def _one_of(self, test: Any, first: Any, second: Any) -> _Later:
@@ -396,6 +399,19 @@ class Join:
         if joined.spec is None or None in joined.spec.shape or levels(a.buffer, b.buffer) >= _MOST_CHOICES:
             return False
         return all(map(self.recorder.is_outer, (a, b)))
+
+    def _note_either(self, a: Any, b: Any, joined: Type) -> None:
+        """Note a choice between an array from before and one that a side has made, for a write to either."""
+        recorder, arrays = self.recorder, isinstance(a, Array) and isinstance(b, Array)
+        if not arrays or is_tensor((a, b)) or joined.spec is None or levels(a.buffer, b.buffer) >= _MOST_CHOICES:
+            return
+        outer = [recorder.is_outer(array) for array in (a, b)]
+        made = b if outer[0] else a
+        known = any(map(recorder.region.knows, may_be(made.buffer)))
+        sizes = visible_sizes(recorder, joined.spec, recorder.region).shape
+        whole = any(outer) and not (a if outer[0] else b).path
+        if whole and not known and None not in sizes:
+            self.eithers.append((len(self.types), outer.index(True), (a, b)[outer.index(True)]))
 
     def _only(self, name: str, value: Any, side: int) -> Any:
         """The value of the one side that goes on."""
@@ -517,9 +533,9 @@ class Join:
         node = recorder.create(cond, args, {}, tuple(metas))
         if all(region.failed is not None for region in self.regions):
             return node
-        return self._values(node, metas)
+        return self._values(node, metas, test)
 
-    def _values(self, node: Node, metas: list[Any]) -> list[Any]:
+    def _values(self, node: Node, metas: list[Any], test: Any) -> list[Any]:
         recorder, values = self.recorder, []
         for k, buffer in enumerate(self.buffers, len(self.types)):
             recorder.region.write(buffer, project(recorder, node, k, buffer.spec, buffer.name))
@@ -528,6 +544,13 @@ class Join:
             values.append(value_of(recorder, type_, item, name, layout=self.layouts[k]))
         for index, known in self.shadows:
             tie(values[index].buffer, known)
+        for index, side, outer_one in self.eithers:
+            value = values[index]
+            own = Buffer(value.buffer.spec, value.buffer.name, layout=value.buffer.layout)
+            own.alone = True
+            recorder.region.make(own, recorder.region.read(value.buffer))
+            made = type(value)(recorder, own, (), value.spec)
+            value.buffer.either = (test, outer_one, made) if side == 0 else (test, made, outer_one)
         return values
 
 

@@ -56,6 +56,7 @@ class Memory:
         """Write a whole array: what shares its memory changes too."""
         check_leaf(self, array)
         self.stores += 1
+        untie(self, array.buffer)
         region, path = self.region, array.path
         untyped: Any = None  # so that reading them tells their types
         parts = (Array(self, array.buffer, path[:n], untyped) for n in range(1, len(path)))
@@ -71,7 +72,6 @@ class Memory:
             new = self.create(index_update, (contents[0], ..., new), {}, array.buffer.spec)
         if array.buffer.handed:
             new = self.create(written, (contents[0], new), {}, array.buffer.spec)
-        untie(self, array.buffer)
         region.write(array.buffer, new)
         if path:
             region.views[array.buffer] = {path: value}
@@ -107,8 +107,9 @@ class Memory:
     def _write_chosen(self: Any, buffer: Buffer, value: Node) -> None:
         assert buffer.choice is not None
         test, a, b = buffer.choice
-        self.store(a, self._either(test, value, a.node, a.spec))
-        self.store(b, self._either(test, b.node, value, b.spec))  # read again: the two may share memory
+        self.store(a, value if a.buffer.alone else self._either(test, value, a.node, a.spec))
+        # Read again: the two may share memory.
+        self.store(b, value if b.buffer.alone else self._either(test, b.node, value, b.spec))
 
     def _either(self: Any, test: Any, a: Node, b: Node, spec: Spec) -> Any:
         graphs = [Graph(), Graph()]

@@ -26,13 +26,17 @@ class Buffer:
     `joined` says that paths of the program have met here: which array it is depends on the way that was gone.
     `handed` says that code nothing is known of was given it, and may have kept its memory.
     `choice` is a condition and two arrays: then it is one or the other of them, and holds nothing itself.
+    `either` is the same of a buffer that holds its value until it is written: see `untie`.
+    `alone` says that nothing but a choice reads it: where the other array is chosen, it may hold anything.
     `made_by` is the op that gave it, None where none did.
     """
 
     __slots__ = (
         *(
             "__weakref__",
+            "alone",
             "choice",
+            "either",
             "handed",
             "joined",
             "layout",
@@ -60,6 +64,8 @@ class Buffer:
             ""  # what else holds it, as a value and not as memory: a list that changes in a loop, for instance
         )
         self.choice: tuple[Any, Any, Any] | None = None
+        self.either: tuple[Any, Any, Any] | None = None
+        self.alone = False
         self.shadows: list[Buffer] = []
         self.origins: tuple[Buffer, ...] = ()
         self.unless: Any = None

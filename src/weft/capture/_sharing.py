@@ -6,6 +6,9 @@ neither is written: so the two are tied, and a write to either is refused or mak
     for i in range(n):
         x = a[i:]
     x[0] = 1.0              # a write to x, which is a depending on a branch or loop
+
+After a branch that leaves an array from before it or one that a side has made, both are known: a write to what it has
+left changes the one that it is.
 """
 
 from __future__ import annotations
@@ -51,12 +54,33 @@ def tie(made: Buffer, known: list[Buffer], unless: Any = None) -> None:
 
 
 def untie(recorder: Recorder, buffer: Buffer) -> None:
-    """Before a write: undo the ties of a buffer that a condition known in this call excludes, under a guard."""
+    """Before a write: undo the ties of a buffer that need not be.
+
+    Those that a condition known in this call excludes, under a guard; and its own where a branch has left it: it is one
+    array or the other from now on, and no value of its own.
+    """
     for one in (buffer, *buffer.shadows):
         if one.unless is not None and recorder.goes_by(one.unless) and recorder.decide(one.unless):
-            for origin in one.origins:
-                origin.shadows = [shadow for shadow in origin.shadows if shadow is not one]
-            one.maybe, one.origins, one.unless = (), (), None
+            _free(one)
+    if buffer.either is not None and not _carried_by_value(recorder, buffer):
+        _free(buffer)
+        buffer.choice, buffer.either = buffer.either, None
+
+
+def _free(buffer: Buffer) -> None:
+    for origin in buffer.origins:
+        origin.shadows = [shadow for shadow in origin.shadows if shadow is not buffer]
+    buffer.maybe, buffer.origins, buffer.unless = (), (), None
+
+
+def _carried_by_value(recorder: Recorder, buffer: Buffer) -> bool:
+    """Whether a loop that is being captured has read a buffer: its next turn would find the value from before."""
+    region = recorder.region
+    while region.parent is not None:
+        if buffer in region.entered and (region.virtual or region.parent.virtual):
+            return True
+        region = region.parent
+    return False
 
 
 def tie_carried(recorder: Recorder, slots: list[Slot], values: dict[int, Any], ran: Any) -> None:

@@ -312,6 +312,8 @@ class Storage:
         if not isinstance(argument, Node) or not self._overlap(self._roots_of(argument), self._roots[base]):
             return True
         value = self.program.values.get(argument)
+        if value is not None and key is ... and self.object(value) is self.object(base):
+            return True
         if value is None or not 0 <= value.at < value.block.end:
             return False
         made = value.block.statements[value.at]
