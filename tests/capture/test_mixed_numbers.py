@@ -11,6 +11,7 @@ import pytest
 import weft
 from capture.alike import SAME, fates
 from programs._compare import assert_same, call
+from weft.errors import CaptureError
 
 
 def kept_or_missing(x: Any) -> Any:
@@ -134,4 +135,70 @@ def test_a_class_that_is_none_of_numbers_is_no_question() -> None:
     compiled = weft.compile(listed)
     for x in (np.array(2.0), np.array(np.nan), np.array(-1.5)):
         assert_same(call(compiled, (x, 0.15)), call(listed, (x, 0.15)))
+    assert not compiled._ran_plainly
+
+
+class _Budget:
+    def __init__(self, most):
+        self.most, self.used = most, 0
+
+
+def cut(budget, x):
+    count = min(len(x), budget.most - budget.used)
+    try:
+        part = x[:count] * 2
+    except TypeError:
+        part = x
+    budget.used += 1
+    return part
+
+
+def repeated(budget, x):
+    count = max(1, budget.most)
+    budget.used += 1
+    try:
+        return [0] * count, count & 1, list(range(count))
+    except TypeError:
+        return "no integer"
+
+
+def sized(budget, x):
+    count = max(1, budget.most)
+    budget.used += 1
+    try:
+        return np.zeros(count), np.eye(count)
+    except TypeError:
+        return "no integer"
+
+
+def test_where_an_integer_is_wanted_a_number_that_may_be_none_is_refused() -> None:
+    for most in (np.inf, 2.5):
+        budget = _Budget(most)
+        with pytest.raises(CaptureError, match="whether it is an integer"):
+            weft.compile(cut)(budget, np.arange(4.0))
+        assert vars(budget) == {"most": most, "used": 0}
+
+
+@pytest.mark.parametrize("program", [repeated, sized])
+@pytest.mark.parametrize("most", [np.inf, 2, 2.5])
+def test_numbers_that_may_be_no_integers_raise_where_the_program_catches_it(program, most) -> None:
+    compiled = weft.compile(program)
+    budget, same = _Budget(most), _Budget(most)
+    assert repr(compiled(budget, np.arange(4.0))) == repr(program(same, np.arange(4.0)))
+    assert vars(budget) == vars(same)
+
+
+def test_sizes_that_are_no_integers_raise_where_the_program_catches_it() -> None:
+    def program(x, size):
+        made = []
+        for make in (np.zeros, np.eye, lambda n: np.full((n, 2), 1.0), lambda n: np.linspace(0, 1, n)):
+            try:
+                made.append(make(size))
+            except TypeError:
+                made.append(x)
+        return made
+
+    compiled = weft.compile(program)
+    for size in (2.5, 2):
+        assert repr(compiled(np.ones(2), size)) == repr(program(np.ones(2), size))
     assert not compiled._ran_plainly

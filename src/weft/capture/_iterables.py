@@ -128,6 +128,9 @@ def _whole(recorder: Recorder, bound: Any) -> Any:
     if isinstance(bound, Scalar) and bound.kind is not int:
         if not isinstance(bound.kind, type) and bound.kind.kind in "iu":
             return recorder.python.call(int, (bound,), {})
+        from weft.capture._merge import refuse_mixed
+
+        refuse_mixed(bound)
         raise TypeError(f"'{bound.kind}' object cannot be interpreted as an integer")
     if isinstance(bound, Array):
         return recorder.python.call(int, (bound,), {})

@@ -289,6 +289,16 @@ def is_open(value: Any) -> bool:
     return True
 
 
+def refuse_mixed(*values: Any) -> None:
+    """Refuse what raises for a number of one type and not for one of another, where only running tells its type."""
+    for value in values:
+        if isinstance(value, Scalar) and is_mixed(value):
+            value.recorder.refuse(
+                "a number of which only running tells whether it is an integer, where one is wanted",
+                help="make it one, int(...), or let the sides of the branch give numbers of one type",
+            )
+
+
 def _is_marked(node: Node | None) -> bool:
     return node is not None and "mixed" in node.meta
 

@@ -23,7 +23,7 @@ from weft.capture._kinds import REPRESENTATIVES, joined_kind, same_kind
 from weft.capture._lists import GrownList, containers_in
 from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
-from weft.capture._merge import is_open
+from weft.capture._merge import is_open, refuse_mixed
 from weft.capture._once import once
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, ordered, ordered_array
@@ -236,6 +236,7 @@ class PythonCalls:
 
         found = getattr(value.kind, name, None)
         if found is None:
+            refuse_mixed(value)
             raise AttributeError(f"'{value.kind.__name__}' object has no attribute '{name}'", name=name, obj=value)  # type: ignore[union-attr]  # a type of Python's
         kinds = {"bit_length": int, "bit_count": int, "is_integer": bool, "conjugate": value.kind}
         if name not in kinds:

@@ -30,6 +30,7 @@ from weft.capture._libraries import Libraries
 from weft.capture._lists import GrownList, Lists
 from weft.capture._lookups import settle_keys
 from weft.capture._memory import Memory, is_tensor
+from weft.capture._merge import refuse_mixed
 from weft.capture._once import take
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
 from weft.capture._present import missing_last
@@ -335,7 +336,11 @@ class Recorder(Running, Memory, Refusals):
             named = zip(op.__signature__.parameters, arguments, rules, strict=True)
             rules = [self._counted(value) if name in _COUNTS else rule for name, value, rule in named]
         guessed = self.guesses()
-        type_ = self.inferred(op, rules)
+        try:
+            type_ = self.inferred(op, rules)
+        except TypeError:
+            refuse_mixed(*pytree.leaves_of(arguments))
+            raise
         tensor = is_tensor(arguments)
         if op.name in VIEWS and arrays_in(arguments[0]):
             made = VIEWS[op.name](self, arguments, type_)
@@ -498,7 +503,17 @@ class Recorder(Running, Memory, Refusals):
         """An operator between a number of Python's and something else of Python's: a list is no array beside one."""
         if function is operator.mul and any(type(a) in _REPEATED for a in args):
             return NotImplemented  # Python repeats the sequence, or says that it cannot
-        return function(*(REPRESENTATIVES[a.kind] if isinstance(a, Scalar) else a for a in args))  # type: ignore[index]  # it is Python's
+        given = [REPRESENTATIVES[a.kind] if isinstance(a, Scalar) else a for a in args]  # type: ignore[index]  # it is Python's
+        return self._tried(function, args, given)
+
+    @staticmethod
+    def _tried(function: Callable[..., Any], args: tuple[Any, ...], given: list[Any]) -> Any:
+        """What an operator gives for numbers of the types that its operands have."""
+        try:
+            return function(*given)
+        except TypeError:
+            refuse_mixed(*args)
+            raise
 
     def _unlike(self, value: Any, answer: bool, of_text: bool) -> Any:
         """What comparing a value with a text, a dict or a set gives: no number is one."""
@@ -517,7 +532,7 @@ class Recorder(Running, Memory, Refusals):
             return args[0]
         # A division by zero raises when the graph runs, if it comes to that.
         given = [REPRESENTATIVES[k] if isinstance(a, Scalar) or not a else a for a, k in zip(args, kinds, strict=True)]
-        kind = type(function(*given))
+        kind = type(self._tried(function, args, given))
         hint = self._hint(function, args)
         relation = None
         if function in _RELATIONS and all(kind in (int, bool) for kind in kinds):
@@ -583,6 +598,10 @@ def _frames(frame: FrameType | None) -> int:
 
 def _described(type_: Any) -> Any:
     """What a shape rule gives: of nothing but plain numbers it may give the result itself."""
+    if isinstance(type_, Spec):
+        for size in type_.shape:
+            if isinstance(size, (float, complex, np.inexact, Spec)):
+                raise TypeError(f"'{type(size).__name__}' object cannot be interpreted as an integer")
     return Spec(type_.shape, type_.dtype) if isinstance(type_, (np.ndarray, np.generic)) else type_
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._merge import refuse_mixed
 from weft.capture._raising import Caught
 from weft.capture._region import Region
 from weft.capture._values import Array, Scalar
@@ -210,6 +211,7 @@ class SizeNodes:
 
     def concrete_int(self, value: Any, what: str) -> int:
         if isinstance(value, Scalar) and value.kind is not int and np.dtype(value.kind).kind not in "iub":
+            refuse_mixed(value)
             raise TypeError(f"'{value.kind}' object cannot be interpreted as an integer")
         return int(self.concrete(value, what))
 
@@ -254,6 +256,7 @@ def _bound(recorder: Recorder, bound: Any) -> Any:
             if bound.dim is None:
                 bound.dim = recorder.sizes.value(bound.node.name, None, ("node", bound._node))
             return bound.dim
+        refuse_mixed(bound)
         raise TypeError("slice indices must be integers or None or have an __index__ method")
     if isinstance(bound, Array):
         return _bound(recorder, recorder.numpy.item(bound))
