@@ -969,3 +969,77 @@ def test_a_generator_beside_a_dict_from_outside() -> None:
         x = np.arange(3.0) + k
         found, expected = (f(g, x) for f, g in zip((compiled, drawn), given, strict=True))
         np.testing.assert_array_equal(found, expected)
+
+
+def the_first_kept(o: Any, x: Any) -> Any:
+    kept, other = Thing(n=x[0], size=2), Thing(n=x[1], size=3)
+    if x.sum() > 0:
+        o.kept, o.other = kept, other
+    else:
+        o.kept = other
+    kept.n, o.kept.size = 10, 20
+    kept.bump()
+    o.kept.bump(5)
+    return kept.n, kept.size, other.n, o.kept is kept
+
+
+def kept_in_another(o: Any, x: Any) -> Any:
+    inner = Thing(n=x[0])
+    outer = Thing(inner=inner, n=1)
+    if x.sum() > 0:
+        o.kept = outer
+    inner.n, outer.inner.more = 10, 4
+    if x[1] > 0:
+        o.other = inner
+        inner.bump(30)
+    return outer.inner.n, inner.more, o.other is inner, outer.inner is inner
+
+
+def the_last_kept_in_a_loop(o: Any, x: Any) -> Any:
+    best, seen_last = Thing(n=-1.0), Thing(n=0)
+    for v in x:
+        if v > best.n:
+            best = Thing(n=v)
+            o.kept = best
+        o.other = seen_last
+        seen_last.n += v
+    return best.n, seen_last.n, o.kept is best
+
+
+def kept_before_it_raises(o: Any, x: Any) -> Any:
+    made = Thing(n=x[0], size=x)
+    if x.sum() > 0:
+        o.kept = made
+        raise ValueError("kept")
+    made.size = 4
+    return made.n, made.size
+
+
+def changed_before_it_is_kept(o: Any, x: Any) -> Any:
+    made = Thing(n=x[0])
+    if x.sum() > 0:
+        made.n = 5
+        o.kept = made
+        made.bump()
+    made.bump()
+    return made.n
+
+
+KEPT = [the_first_kept, kept_in_another, the_last_kept_in_a_loop, kept_before_it_raises]
+
+
+@pytest.mark.parametrize("program", KEPT)
+def test_what_a_branch_gives_away_was_made_before_it(program: Any) -> None:
+    compiled = weft.compile(program)
+    held, plain = Thing(kept=None, other=None), Thing(kept=None, other=None)
+    for x in (X, -X, np.array([-4.0, 1.0, 1.0]), np.array([4.0, -1.0, -1.0]), X):
+        if program is not kept_in_another:
+            held, plain = Thing(kept=None, other=None), Thing(kept=None, other=None)
+        got, expected = outcome(compiled, held, x.copy()), outcome(program, plain, x.copy())
+        assert seen((got, held)) == seen((expected, plain))
+    assert not compiled._ran_plainly
+
+
+def test_what_a_branch_has_changed_before_it_gives_it_away_is_refused_after_it() -> None:
+    with pytest.raises(CaptureError, match="computed in a branch or loop that has ended"):
+        weft.compile(changed_before_it_is_kept)(Thing(kept=None), X)

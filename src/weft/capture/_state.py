@@ -36,6 +36,7 @@ from weft.capture._arguments import Leaf, input_of
 from weft.capture._lists import STANDING, containers_in
 from weft.capture._opaque import Opaque
 from weft.capture._region import Buffer, Region
+from weft.capture._stand_ins import parts_of, with_parts
 from weft.capture._state_places import (
     CONTAINERS,
     Input,
@@ -631,9 +632,34 @@ class State:
             )
         self._making.append(value)
         try:
-            return self._made_whole(value)
+            with recorder.within(self._where_made(value)):
+                node = self._made_whole(value)
         finally:
             self._making.pop()
+        return recorder.region.lift(node)
+
+    def _where_made(self, value: Any) -> Region:
+        """The region in which an object was made, where it is still what it was then; else the present one."""
+        recorder, home = self.recorder, self.recorder._home(value)
+        inside: list[Region] = []
+        region: Region = recorder.region
+        while home is not None and region is not home and region.parent is not None:
+            inside.append(region)
+            region = region.parent
+        changed = {id(place.holder) for place in recorder.places.all()} if inside else set()
+        for part in with_parts(value) if inside else ():
+            if not is_object(part) or id(part) in changed or any(id(part) in each.made for each in inside):
+                return recorder.region
+            if not all(self._was_there(leaf, region, inside) for leaf in parts_of(part)):
+                return recorder.region
+        return region if inside else recorder.region
+
+    def _was_there(self, value: Any, home: Region, inside: list[Region]) -> bool:
+        """Whether a value was the same before the regions `inside` of another began; False where that is not known."""
+        if not isinstance(value, (Array, Scalar, Opaque)):
+            return value is None or isinstance(value, (int, float, complex, np.generic, str, type)) or is_object(value)
+        written = isinstance(value, Array) and any(value.buffer in region.written for region in inside)
+        return not written and bool(self.recorder.is_outer(value, home))
 
     def _made_whole(self, value: Any) -> Node:
         recorder, cls = self.recorder, type(value)
