@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -68,3 +69,50 @@ def test_the_last_value_counts(program: Callable[..., Any], dynamic: bool | None
 def test_scripted(program: Callable[..., Any]) -> None:
     x = np.arange(3.0)
     assert_same(call(weft.script(program), (x,)), call(program, (x,)))
+
+
+class _Counted:
+    def __init__(self) -> None:
+        self.calls, self.last = 0, None
+
+    def total(self, x: Any) -> Any:
+        self.calls += 1
+        self.last = x * 2
+        return x.sum() + self.calls
+
+
+class _Keeps:
+    def __init__(self, function: Any) -> None:
+        self.function, self.used = function, 0
+
+    def use(self, x: Any) -> Any:
+        self.used += 1
+        return self.function(x)
+
+
+def _total_of(counted, x):
+    return counted.total(x)
+
+
+KEPT = {
+    "a method": lambda counted: counted.total,
+    "a partial of a method": lambda counted: functools.partial(counted.total),
+    "a partial that holds the object": lambda counted: functools.partial(_total_of, counted),
+    "a method of one that keeps it": lambda counted: _Keeps(counted.total).use,
+    "a function around a method": lambda counted: lambda x, total=counted.total: total(x),
+}
+
+
+@pytest.mark.parametrize("kept", KEPT.values(), ids=KEPT)
+def test_methods_and_partials_that_are_kept_change_their_objects(kept: Any) -> None:
+    programs = {
+        lambda keeps, x: keeps.use(x) + keeps.use(x): _Keeps,
+        lambda function, x: [one(x) for one in (function, function)]: lambda function: function,
+    }
+    for program, given in programs.items():
+        compiled, one, other = weft.compile(program), _Counted(), _Counted()
+        first, second = given(kept(one)), given(kept(other))
+        for k in range(3):
+            assert repr(compiled(first, np.arange(2.0) + k)) == repr(program(second, np.arange(2.0) + k))
+            assert repr(vars(one)) == repr(vars(other))
+        assert not compiled._ran_plainly

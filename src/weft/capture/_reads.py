@@ -160,6 +160,9 @@ class OuterReads:
             fixed = all(part[0] in ("data", "same") for part in was[2])  # told by identity, which is quicker
             was = ("same", function.__defaults__) if fixed else was
             self.attributes.setdefault((id(function), "__defaults__"), (function, "__defaults__", was))
+            for value in function.__defaults__:
+                if isinstance(value, (types.MethodType, functools.partial)):
+                    self.from_outside(value, (id(function), "__defaults__"), function)
         keywords = function.__kwdefaults__
         if keywords is not None:
             self.attributes[id(function), "__kwdefaults__"] = (function, "__kwdefaults__", ("same", keywords))
@@ -273,6 +276,10 @@ class OuterReads:
             self.recorder.state.met.setdefault(id(value), value)
         if isinstance(value, Module):
             self.module(value)
+        if kind is types.MethodType:
+            self.from_outside(value.__self__, place, kept)
+        if kind is functools.partial:
+            self.from_outside((value.func, *value.args, *value.keywords.values()), place, kept)
         if not isinstance(value, (tuple, *CONTAINERS)) or id(value) in self.outside or self._made(value):
             return
         self.outside[id(value)] = value
