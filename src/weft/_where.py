@@ -26,6 +26,7 @@ Position = tuple["CodeType | Location", int, Any]
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _OWN_FILES = os.path.dirname(__file__) + os.sep
+_STANDARD_FILES = os.path.dirname(os.__file__) + os.sep
 _ASSIGNING = frozenset({"STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF"})
 _PASSIVE = frozenset({"CACHE", "NOP", "EXTENDED_ARG", "COPY", "TO_BOOL", "RESUME", "NOT_TAKEN"})
 
@@ -115,8 +116,15 @@ def is_users(frame: FrameType) -> bool:
     return not (standard or is_internal(frame) or is_library(frame.f_code.co_filename))
 
 
+@lru_cache(maxsize=1000)
+def _is_standard(file: str) -> bool:
+    """Whether a file is of Python's own library."""
+    return file.startswith(_STANDARD_FILES) and package_of(file) is None
+
+
 def _is_others(frame: FrameType, own: str | None) -> bool:
-    return is_internal(frame) or is_library(frame.f_code.co_filename, own)
+    file = frame.f_code.co_filename
+    return is_internal(frame) or is_library(file, own) or _is_standard(file)
 
 
 def user_frame(own: str | None = None) -> FrameType | None:

@@ -11,6 +11,7 @@ import pytest
 from alike import SAME, fates
 
 import weft
+from weft.errors import CaptureError
 
 
 def all_the_same(y):
@@ -119,3 +120,26 @@ def divides_all(x):
 @pytest.mark.parametrize("program", [divides_a_part, divides_all])
 def test_lists_that_an_array_makes_arrays_of(program: Callable[..., Any]) -> None:
     assert fates(program, (np.array([2.0, 4.0]),), (np.array([4, 2]),))[0] == SAME
+
+
+def most_common_of_one_side(y, n):
+    chosen = y[:2] if n > 1 else list(y)
+    return Counter(chosen).most_common(1), sorted(Counter(y[y > 0]).items())
+
+
+def test_a_count_of_values_of_unknown_type() -> None:
+    given = [(np.array([1, 2, 2]), 3), (np.array([0, 5, 5, 1]), 1), (np.array([7]), 2)]
+    assert fates(most_common_of_one_side, *given) == [SAME, SAME]
+
+
+def counted_later(y, n):
+    count = Counter()
+    count.update(y[:2] if n > 1 else list(y))
+    return count
+
+
+def test_a_refusal_in_the_standard_library_names_the_line_of_the_program() -> None:
+    with pytest.raises(CaptureError, match=r"^collections\.Counter\.update cannot be captured: ") as found:
+        weft.compile(counted_later)(np.array([1, 2, 2]), 3)
+    assert "count.update(y[:2] if n > 1 else list(y))" in str(found.value)
+    assert "collections/__init__.py" not in str(found.value)

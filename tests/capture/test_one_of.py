@@ -455,3 +455,69 @@ def test_classes_that_a_branch_chooses_are_dtypes(program: Callable[..., Any]) -
         for most in (7, 1000):
             assert seen(compiled(x, most)) == seen(program(x, most))
     assert not compiled._ran_plainly
+
+
+class Split:
+    """A part of a tree, which has two parts of its own or none."""
+
+    def __init__(self) -> None:
+        self.left: Any = None
+        self.right: Any = None
+        self.value: Any = 0.0
+
+    def grow(self, x: Any, depth: int) -> None:
+        if depth == 0 or x.sum() <= 0:
+            self.value = x.mean()
+        else:
+            self.left, self.right = Split(), Split()
+            self.left.grow(x[1:], depth - 1)
+            self.right.grow(x[:1], depth - 1)
+
+
+class Full:
+    """An object that says itself whether it is true."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __bool__(self) -> bool:
+        return bool(self.value > 2)
+
+
+def either_is_there(x):
+    top = Split()
+    top.grow(x, 1)
+    if top.left or top.right is not None:
+        return top.left.value + top.right.value
+    return top.value
+
+
+def both_are_there(x):
+    top = Split()
+    top.grow(x, 1)
+    return top.left.value + top.right.value if top.left and top.right else top.value
+
+
+def one_is_missing(x):
+    top = Split()
+    top.grow(x, 1)
+    if not top.left or not top.right:
+        return top.value
+    return top.left.value - top.right.value
+
+
+def both_say_it(x):
+    first = Full(x[0]) if x.sum() > 0 else None
+    second = Full(x[1]) if x.sum() > 1 else None
+    if first and second:
+        return first.value
+    if first or second:
+        return second.value if second is not None else first.value
+    return x[2]
+
+
+@pytest.mark.parametrize("program", [either_is_there, both_are_there, one_is_missing, both_say_it])
+def test_objects_that_may_be_there_are_operands_of_a_test(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for x in (np.arange(4.0), -np.arange(4.0) - 0.5, np.arange(4.0) * 5 + 1, np.array([5.0, -4.0, -0.5, 0.2])):
+        assert compiled(x) == program(x)

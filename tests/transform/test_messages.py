@@ -98,3 +98,21 @@ def test_objects_and_numbers_where_arrays_are_wanted() -> None:
     assert "give an array of examples" in str(refused.value)
     with pytest.raises(CaptureError, match="vmap: x is an array of float64 without dimensions"):
         weft.vmap(lambda x: x * 2)(np.array(3.0))
+
+
+def appended_on_each_side(x: Any) -> Any:
+    products: list[Any] = []
+    falls: list[Any] = []
+    for i in range(len(x)):
+        if i > 0:
+            products.append(products[i - 1] * x[i])
+        else:
+            products.append(x[i])
+        if products[i] < 1.5:
+            falls.append(1.5 - products[i])
+    return sum(falls) + products[-1]
+
+
+def test_a_list_that_is_read_before_it_is_known_to_grow_is_no_error_of_the_program() -> None:
+    with pytest.raises(NotDifferentiable, match=r"a value that varies is given to \.append"):
+        weft.grad(appended_on_each_side)(X)

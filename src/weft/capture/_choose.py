@@ -30,7 +30,8 @@ def choose(recorder: Recorder, values: Sequence[Any], key: Scalar) -> Any:
     """The item at a traced place."""
     name = type(values).__name__
     if not values:
-        raise IndexError(f"{name} index out of range")
+        recorder.programs_error = IndexError(f"{name} index out of range")
+        raise recorder.programs_error
     if all(map(is_called, values)):
         return function_at(recorder, values, key)
     parts = [flatten(recorder, value) for value in values]

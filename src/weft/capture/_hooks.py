@@ -33,7 +33,7 @@ from weft.capture._iterables import Collected, Items
 from weft.capture._lookups import join_lists, known_key, merge
 from weft.capture._loop_for import ForLoop
 from weft.capture._loop_while import WhileLoop
-from weft.capture._missing import bound, is_there, own_attributes, unassigned, whole
+from weft.capture._missing import bound, held_item, is_there, own_attributes, unassigned, whole
 from weft.capture._object_calls import by_method, delete_in_dict, own_dict, set_in_dict
 from weft.capture._once import check_asked
 from weft.capture._one_of import OneOf
@@ -132,8 +132,9 @@ class Hooks(PlainHooks):
         return value
 
     def and_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
+        value, rest = self._operands(site, value, rest)
         for index, operand in enumerate(rest):
-            if "test" in self.sites[site].kind or not is_own_class(type(value)):
+            if not is_own_class(type(value)):
                 value = self._tested(value)
             if isinstance(value, Traced) and not self._goes_by(value):
                 found = self._at_once(value, lambda: self.and_(site, rest[index](), *rest[index + 1 :]), operator.and_)  # noqa: B023  # called at once
@@ -151,19 +152,15 @@ class Hooks(PlainHooks):
         return value
 
     def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
+        value, rest = self._operands(site, value, rest)
         for index, operand in enumerate(rest):
             value = self._operand(value)
-            is_test = "test" in self.sites[site].kind
-            if is_test:
-                value = self._tested(value)
-            elif self.recorder.lists.get(value) is not None:
+            if self.recorder.lists.get(value) is not None:
                 self.recorder.refuse(
                     "a list that changes under a traced condition, as an operand of `or`",
                     help="test its length: len(items) > 0 or ...",
                 )
             whole(self.recorder, value)
-            if is_test:
-                value = self._truth_of(value)
             if isinstance(value, Traced) and not self._goes_by(value):
                 found = self._at_once(value, lambda: self.or_(site, rest[index](), *rest[index + 1 :]), operator.or_)  # noqa: B023  # called at once
                 if found is not None:
@@ -179,8 +176,17 @@ class Hooks(PlainHooks):
             value = operand()
         return value
 
+    def _operands(self, site: int, value: Any, rest: tuple[Callable[[], Any], ...]) -> tuple[Any, tuple[Any, ...]]:
+        """The operands of `and` or `or`: in a test, what their truth goes by."""
+        if "test" not in self.sites[site].kind:
+            return value, rest
+        asked: Any = lambda operand: lambda: self._truth_of(self._tested(operand()))  # noqa: E731
+        return self._truth_of(self._tested(value)), tuple(map(asked, rest))
+
     def _truth_of(self, value: Any) -> Any:
         """What the truth of an object goes by, where its class says it; the value itself where not."""
+        if type(value) is OneOf:
+            return self.recorder.truth(value)
         own = None if type(value) in PLAIN else run_own(self.recorder, bool, (value,))
         return own[0] if own is not None else value.filled if isinstance(value, Items) else value
 
@@ -600,10 +606,7 @@ class Hooks(PlainHooks):
             grown.delete(key)
             return
         key = key_asked(self.recorder, target, key)
-        if isinstance(target, dict) and not is_traced(key):
-            held = dict.get(target, key)
-            # It raises where it may be missing, and is; the `__dict__` of an object too.
-            self.read(held.remade(f"[{key!r}]", held.value, held.ran) if isinstance(held, MaybeUnbound) else held)
+        self.read(held_item(target, key))  # raises where it may be missing, and is
         if delete_in_dict(self.recorder, target, key) or self._own_item(target, ("__delitem__",), key) is not None:
             return
         if type(target) not in _WITH_ITEMS:

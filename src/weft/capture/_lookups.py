@@ -206,7 +206,7 @@ def hashes_unknown(recorder: Recorder, cls: type, args: tuple[Any, ...]) -> bool
     [items] = recorder.lists.of(recorder.lists.whole(args))
     if isinstance(items, Array):
         return bool(items.spec.shape)
-    if isinstance(items, (Collected, GrownList)):
+    if isinstance(items, (Collected, GrownList)) or is_opaque(items):
         return True
     leaves = pytree.leaves_of(items) if isinstance(items, (list, tuple)) else []
     unknown = any(isinstance(leaf, Scalar) and not recorder.can_decide(leaf) for leaf in leaves)

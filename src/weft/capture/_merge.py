@@ -143,6 +143,8 @@ def describe(value: Any) -> str:
     if isinstance(value, (tuple, list, dict)):
         named = f" ({', '.join(map(repr, value))})" if isinstance(value, dict) and len(value) <= _FEW else ""
         return f"a {type(value).__name__} of {len(value)}{named}"
+    if isinstance(value, Traced):
+        return "one of several objects or functions"
     return repr(value) if value is None or isinstance(value, (str, bytes)) else f"a {type(value).__name__}"
 
 

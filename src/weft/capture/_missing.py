@@ -54,6 +54,12 @@ def bound(recorder: Recorder, value: Any, owner: Any = None) -> Any:
     return value.value
 
 
+def held_item(owner: Any, key: Any) -> Any:
+    """What a dict holds by a key, or None; of the `__dict__` of an object it is an item too."""
+    held = dict.get(owner, key) if isinstance(owner, dict) and not is_traced(key) else None
+    return held.remade(f"[{key!r}]", held.value, held.ran) if isinstance(held, MaybeUnbound) else held
+
+
 def unassigned(recorder: Recorder, value: Unassigned) -> NoReturn:
     """A variable is read before this turn of a loop assigns it: the path ends, and the loop is captured again."""
     before = recorder.refused

@@ -123,6 +123,12 @@ class Refusals:
 
     def truth(self: Any, value: Any) -> Any:
         """A traced value as a truth value."""
+        from weft.capture._one_of import OneOf
+
+        while type(value) is OneOf:  # asked of each of the two
+            value = value.given_to(bool, 0, (value,), {})
+        if not isinstance(value, Traced):
+            return bool(value)
         if isinstance(value, Opaque) and self.may_catch((ValueError,)):
             self.try_anyway("the truth of a value of unknown type")
         known = isinstance(value, Scalar) and (value.kind is bool or value.kind == np.bool_)
