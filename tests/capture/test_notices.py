@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import weft
+from programs._compare import assert_same, call
 from weft.capture._notices import log
 from weft.errors import CaptureError
 
@@ -105,7 +106,7 @@ def recorded(x):
 
 
 def errors_changed(x):
-    np.seterr(all="ignore")
+    np.seterr(all="raise")
     return np.log(x)
 
 
@@ -167,3 +168,59 @@ def test_only_what_logs_is_called() -> None:
 def test_dynamic_is_checked() -> None:
     with pytest.raises(ValueError, match="dynamic is None, True or False, got 'yes'"):
         weft.compile(logged, dynamic="yes")  # type: ignore[arg-type]  # that is the test
+
+
+def within(x):
+    with np.errstate(divide="ignore"):
+        y = 1 / x
+    return y, np.log(x)
+
+
+def set_and_set_back(x):
+    old = np.seterr(divide="ignore", invalid="ignore")
+    y = np.log(x)
+    np.seterr(**old)
+    return y, np.sqrt(x - 1)
+
+
+def set_for_good(x):
+    if x[0] > 3:
+        return x
+    np.seterr(all="ignore")
+    with np.errstate(invalid="warn"):
+        y = np.log(x)
+        np.seterr(divide="warn")
+        z = 1 / x
+    return y, z, np.sqrt(x - 1)
+
+
+def set_in_a_loop(x):
+    for k in range(len(x)):
+        old = np.seterr(all="ignore")
+        x[k] = 1 / x[k]
+        np.seterr(**old)
+    return x
+
+
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+@pytest.mark.parametrize("program", [within, set_and_set_back, set_for_good, set_in_a_loop])
+def test_floating_point_errors_are_handled_as_the_caller_and_the_program_say(program: Any, front_end: Any) -> None:
+    before = np.geterr()
+    captured = front_end(program)
+    assert np.geterr() == before
+    for handling in ({}, {"all": "ignore"}, {"divide": "raise", "invalid": "raise"}, {"all": "warn"}):
+        for x in (np.array([0.0, 2.0, 3.0]), np.array([-1.0, 0.0, 2.0]), np.array([4.0, 5.0])):
+            seen = []
+            for function in (program, captured):
+                with np.errstate(**handling), warnings.catch_warnings(record=True) as warned:
+                    warnings.simplefilter("always")
+                    outcome = call(function, (x.copy(),))
+                    seen.append((outcome, [str(warning.message) for warning in warned], np.geterr()))
+            assert_same(seen[1][0], seen[0][0])
+            assert seen[1][1:] == seen[0][1:]
+
+
+def test_derivatives_of_a_program_that_sets_how_errors_are_handled() -> None:
+    x = np.array([1.5, 2.5])
+    np.testing.assert_allclose(weft.grad(lambda x: set_and_set_back(x)[0].sum())(x), 1 / x)
+    np.testing.assert_array_equal(weft.vmap(set_in_a_loop)(np.stack([x, x])), 1 / np.stack([x, x]))

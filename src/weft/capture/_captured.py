@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from weft import pytree
 from weft._collector import paused_collector
 from weft._module import Module
@@ -154,7 +156,7 @@ def _capture(
     if known is not None and not known.whole:
         recorder.state.begin(made.values)
     try:
-        with _running(recorder):
+        with _running(recorder), np.errstate():
             for name, value, kind in zip(made.names, made.values, made.kinds, strict=True):
                 recorder.reads.from_outside(value, (plain, name) if kind not in _MANY else None)
             result = recorder.run(plain, tuple(call_args), call_kwargs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import re
 import warnings
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from weft._objects import dict_of
+from weft._objects import dict_of, opened, put_back
 from weft._where import package_name
 from weft.autograd import _mode
 from weft.capture._branch import PathEnded
@@ -24,13 +25,14 @@ from weft.capture._notices import CatchingWarnings, catch_warnings, end_catching
 from weft.capture._opaque import Opaque
 from weft.capture._raising import ANYTHING, QUIET, caught_classes
 from weft.capture._region import NotArithmetic
+from weft.capture._spread import Spread
 from weft.capture._state_places import Learned, is_own
 from weft.capture._touched import codes
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._whole import StaysWhole
 from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
-from weft.graph._effects import WITHIN, has_side_effect
+from weft.graph._effects import HOLDS, WITHIN, has_side_effect
 from weft.ops.indexing import index_update
 
 if TYPE_CHECKING:
@@ -48,12 +50,51 @@ OWN = (Restart, PathEnded, NotArithmetic, Learned, OverBudget, StaysWhole)
 @has_side_effect
 def set_errors(**how: Any) -> None:
     """`np.seterr(**how)` of a captured `with np.errstate(...)`; the code of a graph restores it, whatever it raises."""
+    opened.get().append(functools.partial(change_errors, **np.seterr(**how)))
+
+
+@has_side_effect
+def reset_errors() -> None:
+    """The end of that: what was set before it."""
+    opened.get().pop()()
+
+
+for _function in (set_errors, reset_errors):
+    setattr(_function, WITHIN, put_back)
+
+QUIET += [set_errors, reset_errors, catch_warnings, end_catching]
+
+
+@has_side_effect
+def change_errors(**how: Any) -> dict[str, Any]:
+    """`np.seterr(**how)` of a captured program."""
+    return {**np.seterr(**how)}
+
+
+@has_side_effect
+def change_errors_back(before: dict[str, Any]) -> None:
+    """`np.seterr(**before)` of what another call has given."""
+    np.seterr(**before)
+
+
+setattr(change_errors_back, HOLDS, True)
+QUIET += [change_errors, change_errors_back]
+
+
+def captured_seterr(recorder: Recorder, args: tuple[Any, ...], kwargs: Any) -> tuple[Any] | None:
+    """What `np.seterr(...)` gives: done when the graph runs, and for now, until the program is captured; else None."""
+    given = [value for value in (*args, *kwargs.values()) if value is not None]
+    if recorder.errors_before is None:
+        recorder.errors_before = np.geterr()
+    if len(given) == 1 and type(given[0]) is Spread and given[0].value.node.target is change_errors:
+        recorder.create(change_errors_back, (given[0].value,), {}, None)
+        np.seterr(**recorder.errors_before)
+        return (None,)
+    if not all(type(mode) is str and mode in ("ignore", "warn") for mode in given):
+        return None  # what raises, the program may catch
+    how = dict(zip(("all", "divide", "over", "under", "invalid"), args, strict=False)) | kwargs
     np.seterr(**how)
-
-
-setattr(set_errors, WITHIN, np.errstate)
-
-QUIET += [set_errors, catch_warnings, end_catching]
+    return (Opaque(recorder, recorder.create(change_errors, (), how, None)),)
 
 
 class _ErrorState:
@@ -62,17 +103,19 @@ class _ErrorState:
     def __init__(self, hooks: Hooks, manager: Any) -> None:
         self.recorder = hooks.recorder
         self.manager = manager
-        self.before: Any = {}
 
     def __enter__(self) -> None:
-        self.before = np.geterr()
+        given = {name: getattr(self.manager, f"_{name}") for name in ("all", *np.geterr())}
+        if getattr(self.manager, "_call") is not getattr(np.errstate(), "_call"):  # noqa: B009  # the type has none
+            self.recorder.refuse("np.errstate(call=...)", help="let it warn or raise, or put it around the call")
         self.manager.__enter__()
-        self.recorder.create(set_errors, (), dict(np.geterr()), None)
+        how = {name: mode for name, mode in given.items() if mode is not None}
+        self.recorder.create(set_errors, (), how, None)
 
     def __exit__(self, kind: Any, *rest: Any) -> None:
         self.manager.__exit__(kind, *rest)
         if kind is None:
-            self.recorder.create(set_errors, (), dict(self.before), None)
+            self.recorder.create(reset_errors, (), {}, None)
 
 
 class _Recording:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from weft._where import package_name
+from weft.capture._contexts import reset_errors, set_errors
 from weft.capture._draws import draw, shuffled
 from weft.graph import Graph
 from weft.graph._control import check, fail
-from weft.graph._effects import CHECKS, WITHIN
+from weft.graph._effects import CHECKS
 from weft.graph._handed import show
 from weft.graph._list_arrays import array_of, with_rows
 from weft.passes._kinds import EFFECT, OPAQUE, PURE, kind_of
@@ -66,7 +65,7 @@ def _leaves_nothing(node: Any) -> bool:
         return not node.kwargs.get("writes")
     if node.op == "call_method" and node.target in _OF_LISTS:
         return True  # of a list that the program made
-    if getattr(node.target, WITHIN, None) is np.errstate:
+    if node.target in (set_errors, reset_errors):
         return True  # the code of the graph restores what it sets
     if node.bodies or _draws(node):
         return True  # their nodes are looked at one by one

@@ -87,6 +87,7 @@ class Recorder(Running, Memory, Refusals):
     """Records one capture. `branches` says whether control flow on traced values is captured, or refused."""
 
     itself: Any = None  # the function whose graph this is going to be
+    errors_before: Any = None  # what `np.seterr` had set before the program called it
 
     def __init__(self, *, branches: bool, boundary: FrameType | None = None) -> None:
         from weft.capture._numpy_calls import NumpyCalls

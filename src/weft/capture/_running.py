@@ -24,6 +24,7 @@ from weft._where import package_name
 from weft.autograd import Tensor
 from weft.capture._changes import ordering, takes_grown, uncaptured
 from weft.capture._choose import choose
+from weft.capture._contexts import captured_seterr
 from weft.capture._convert import convert, is_converted
 from weft.capture._copying import COPYING
 from weft.capture._generators import Generated
@@ -86,6 +87,8 @@ class Running(SizeNodes):
     def run(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """`function(*args, **kwargs)` in a captured program."""
         found = self.libraries.call(function, args, kwargs)
+        if function is np.seterr:
+            found = captured_seterr(self, args, kwargs)
         return self.run_own(function, args, kwargs) if found is None else found[0]
 
     def run_own(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

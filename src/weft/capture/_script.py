@@ -114,7 +114,7 @@ def script(function: Callable[..., Any] | Module) -> GraphModule:
     if isinstance(function, Module):
         recorder.paths = {id(value): name for name, value in [*function.named_parameters(), *function.named_buffers()]}
     try:
-        with deep_recursion(), paused_collector():
+        with deep_recursion(), paused_collector(), np.errstate():
             _run(recorder, plain, held, bound_keywords(function))
     except OverBudget:
         raise CaptureError(f"script: {recorder.allowance.told()}", help=_WAYS_OUT) from None

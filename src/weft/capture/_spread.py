@@ -67,6 +67,8 @@ def display(recorder: Recorder, value: Any) -> Any:
 
 def call_spread(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A call that is given so many arguments as running tells: it is made when the graph runs."""
+    if function is np.seterr:
+        return recorder.run(function, args, dict(kwargs))
     owner = getattr(function, "__self__", None)
     if isinstance(owner, _DRAWING) or getattr(function, "__module__", None) == "numpy.random":
         recorder.refuse("random numbers drawn with arguments of unknown number", help="give the arguments one by one")

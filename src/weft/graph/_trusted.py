@@ -97,7 +97,7 @@ _OF_UFUNCS = ("reduce", "accumulate", "outer", "reduceat", "at")
 # What captured programs call: by module of weft.capture. Each checks what it is given to look up or to call.
 _CAPTURED = {
     "_numpy_targets": "astype_of",
-    "_contexts": "set_errors",
+    "_contexts": "set_errors reset_errors change_errors change_errors_back",
     "_draws": "draw make_generator shuffled",
     "_grids": "grid_of",
     "_iterables": "_listed _rows",
