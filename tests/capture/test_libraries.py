@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib
+import linecache
 import math
 import operator
 import sys
@@ -272,6 +273,13 @@ def test_what_can_be_captured_is_captured_and_differentiated(lib: Any) -> None:
 
     assert "little" not in alike(program, B).code
     assert weft.grad(program)(B).tolist() == [0.5, 1.0, 0.5]
+
+
+def test_functions_that_a_library_has_made_of_text_are_its_own(lib: Any) -> None:
+    text = "def halved(x):\n    opaque(x)\n    return x / 2\n"
+    exec(compile(text, "<made of little>", "exec"), vars(lib))
+    linecache.cache["<made of little>"] = (len(text), None, ["# other lines\n", *text.splitlines(True)], "")
+    assert "from little import halved" in alike(lambda x: lib.halved(x) + 1, B).code
 
 
 def test_memory_that_a_library_gives_back_or_keeps(lib: Any) -> None:

@@ -72,6 +72,8 @@ class Libraries:
         """Whether a function or class belongs to a library, and not to the program."""
         if type(function) is types.FunctionType:
             file = function.__code__.co_filename
+            if file.startswith("<"):  # made of text by the module that it reads its globals from
+                file = function.__globals__.get("__file__") or file
         elif isinstance(function, type):
             file = function.__module__
         else:
