@@ -228,6 +228,15 @@ def test_base_of_a_view_is_the_array_that_owns_the_memory() -> None:
     assert not compiled._ran_plainly
 
 
+def test_base_of_what_was_written_is_refused() -> None:
+    def program(x):
+        x[0] = 5
+        return x.base is None
+
+    with pytest.raises(CaptureError, match=r"\.base of an array that was written before"):
+        weft.compile(program)(np.arange(4.0)[1:])
+
+
 def in_pairs(x):
     items = iter(x)
     return list(zip(items, items, strict=False))

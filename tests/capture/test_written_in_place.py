@@ -359,3 +359,36 @@ def test_lists_that_are_written_are_arrays_of_the_same_dtype(write, dtype):
     got = weft.compile(program)(x.copy(), 2.5)
     assert got.dtype == x.dtype
     np.testing.assert_array_equal(got, program(x.copy(), 2.5))
+
+
+def with_diagonal(a, d):
+    made = a * 2
+    np.einsum("ii->i", made)[:] = np.exp(d)
+    return made
+
+
+def through_diagonal(a, d):
+    view = np.einsum("ii -> i", a)
+    view *= 2
+    a[0, 0] = 5
+    view[1:] += d[1:]
+    return view, view.flags.writeable
+
+
+def diagonal_of_a_side(a, d):
+    for k in range(len(a)):
+        if d[k] > 0:
+            np.einsum("ii->i", a)[k] = -d[k]
+    return np.einsum("ii->i", a[1:, 1:]) + 1, np.einsum("ii", a)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("program", [with_diagonal, through_diagonal, diagonal_of_a_side])
+def test_diagonals_by_letters_are_written(program, order) -> None:
+    compiled = weft.compile(program)
+    for size in (3, 4):
+        a = np.array(np.arange(size * size * 1.0).reshape(size, size), order=order)
+        same, d = a.copy(order), np.linspace(-1.0, 2.0, size)
+        assert repr(compiled(a, d)) == repr(program(same, d))
+        assert repr(a) == repr(same)
+    assert not compiled._ran_plainly

@@ -55,6 +55,8 @@ def _base(recorder: Recorder, a: Array) -> Any:
         recorder.refuse(".base of what may be a view", help="compute with the array itself, or copy it: .copy()")
     if buffer.target is None:
         return type(a)(recorder, buffer, (), buffer.spec) if a.path else None
+    if recorder.region.read(buffer) is not recorder.region.lift(buffer.target):
+        recorder.refuse(".base of an array that was written before", help="ask for it before the write")
     recorder.hand_out(a)
     return recorder.opaque(getattr, (a, "base"), {})
 

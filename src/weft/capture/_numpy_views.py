@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._layouts import is_contiguous
 from weft.capture._numpy_calls import call_named, special
 from weft.capture._numpy_out import into
 from weft.capture._numpy_probe import sampled, shared
 from weft.capture._numpy_special import _as_array, copied, count_of, in_order
-from weft.capture._values import Array
+from weft.capture._values import Array, Traced
 from weft.capture._views import Step, _like, order_of_axes
 from weft.ops import Spec
 from weft.ops._op import TABLE
@@ -126,12 +127,31 @@ def _einsum(recorder: Recorder, *operands: Any, **kwargs: Any) -> Any:
     if out is not None:
         return into(recorder, np.einsum, operands, kwargs, out)
     operands = tuple(map(recorder.numpy.of_traced, operands))
+    view = _diagonal(recorder, *operands) if len(operands) == 2 and not kwargs else None
+    if view is not None:
+        return view
     made = recorder.numpy.with_op(np.einsum, operands, kwargs)
     if len(operands) > 2 or not isinstance(made, Array):
         return made
     # Of one array it gives a view where it can.
     result, samples = sampled(recorder, np.einsum, operands, kwargs, None)
     return shared(recorder, made, result, samples, np.einsum)
+
+
+def _diagonal(recorder: Recorder, text: Any, array: Any) -> Any:
+    """`np.einsum("ii->i", array)`, which may be written, unlike that of `np.diagonal`; None of any other."""
+    given, _, wanted = text.replace(" ", "").partition("->") if isinstance(text, str) else ("", "", "")
+    if type(array) is not Array or len(array.spec.shape) != 2 or not wanted.isalpha() or given != wanted * 2:
+        return None
+    square = array.shape[0] == array.shape[1]
+    if isinstance(square, Traced) and not recorder.can_decide(square):
+        return None
+    if len(wanted) != 1 or not (recorder.decide(square) if isinstance(square, Traced) else square):
+        return None
+    for one in (array, call_named(recorder, "permute_dims", array)):
+        if is_contiguous(recorder, one):
+            return call_named(recorder, "reshape", one, (-1,))[:: array.shape[0] + 1]
+    return None
 
 
 class FlatArray(Array):
