@@ -11,6 +11,7 @@ import pytest
 
 import weft
 from programs._compare import assert_same, call
+from weft.capture import _layouts
 
 
 def columns_flattened(a, n):
@@ -273,3 +274,23 @@ def test_how_an_array_may_be_used_is_not_changed() -> None:
         with pytest.raises(weft.errors.CaptureError, match="changes how an array may be used"):
             weft.compile(program)(np.ones(3))
     np.testing.assert_array_equal(weft.compile(as_it_is)(np.ones(3)), as_it_is(np.ones(3)))
+
+
+def test_a_question_asks_how_each_array_lies_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(a):
+        for _ in range(7):
+            c = np.zeros_like(a)
+            for k in range(3):
+                u = np.copy(a[:, k])
+                for j in range(k):
+                    u -= np.dot(c[:, j], a[:, k]) * c[:, j]
+                c[:, k] = u
+            a = (c.T @ a) @ c + a[0, 0] * np.eye(3)
+        return a
+
+    asked = []
+    of_buffer = _layouts._Question._of_buffer
+    monkeypatch.setattr(_layouts._Question, "_of_buffer", lambda own, one: asked.append(one) or of_buffer(own, one))
+    a = np.arange(9.0).reshape(3, 3) / 20
+    np.testing.assert_allclose(weft.trace(program, a)(a), program(a))
+    assert len(asked) < 5000

@@ -161,12 +161,13 @@ class _Question(Ask):
     """
 
     def __init__(
-        self, recorder: Recorder, decides: bool = True, guards: bool = True, known: dict[Any, Layout] | None = None
+        self, recorder: Recorder, decides: bool = True, guards: bool = True, within: _Question | None = None
     ) -> None:
         self.recorder = recorder
         self.decides = decides
         self.guards = guards
-        self.known: dict[Any, Layout] = {} if known is None else known  # by buffer
+        self.known: dict[Any, Layout] = {} if within is None else within.known  # by buffer
+        self.open: set[Any] = set() if within is None else within.open  # buffers, and whether sizes of this call decide
 
     def prove(self, relation: str, a: Any, b: Any) -> bool | None:
         """The answer that holds whatever the sizes are."""
@@ -181,9 +182,16 @@ class _Question(Ask):
     def of(self, array: Array) -> Layout:
         """How an array lies."""
         buffer = array.buffer
+        if (buffer, self.decides) in self.open:
+            raise Unknown
         layout = self.known.get(buffer)
         if layout is None:
-            layout = self.known[buffer] = self._of_buffer(buffer)
+            try:
+                layout = self.known[buffer] = self._of_buffer(buffer)
+            except Unknown:
+                self.known.pop(buffer, None)
+                self.open.add((buffer, self.decides))
+                raise
         for step in array.path:
             layout = self._viewed(layout, step)
         return layout
@@ -223,7 +231,7 @@ class _Question(Ask):
         return first
 
     def _expect_order(self, arrays: list[Array]) -> None:
-        prover = _Question(self.recorder, False, self.guards, self.known)
+        prover = _Question(self.recorder, False, self.guards, self)
         if not all(prover.of(array).in_order("C", prover) for array in arrays):
             raise Unknown
 
