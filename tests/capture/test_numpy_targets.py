@@ -195,3 +195,24 @@ def test_errors_of_ops_stay_those_of_the_plain_call() -> None:
 
 def summed(x: Any, y: Any) -> Any:
     return weft.add(x, y)
+
+
+SERIES = np.polynomial.Polynomial([1.0, 2.0, 3.0])
+
+
+def series(x):
+    other = np.polynomial.hermite_e.HermiteE([1.0, 0.0, 2.0])
+    return SERIES(x), other(x * 2), np.polynomial.Chebyshev([1.0, 2.0])(3), SERIES.deriv()(x)
+
+
+def test_polynomials_are_called() -> None:
+    compiled = weft.compile(series)
+    for x in (np.arange(3.0), np.arange(4.0) * 2, np.ones((2, 2))):
+        assert str(compiled(x)) == str(series(x))
+    assert not compiled._ran_plainly
+    program = weft.compile(lambda x: SERIES(x))
+    before = program(2)
+    assert type(before) is type(SERIES(2))
+    assert before == SERIES(2)
+    SERIES.coef[0] += 1
+    assert program(2) == before + 1

@@ -6,7 +6,7 @@ import functools
 from collections import deque
 from collections.abc import Callable
 from math import floor
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -463,3 +463,93 @@ def test_builtins_that_only_look_need_no_check() -> None:
     gm = weft.symbolic_trace(space["program"])
     called = weft.symbolic_trace(lambda x: floor(x.sum()))
     assert not [node for graph in (gm, called) for node in graph.graph.nodes if "as_given" in node.name]
+
+
+class _Table:
+    shared: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self) -> None:
+        self.low, self.high = np.zeros(3), np.ones(3)
+        self.names, self.views = {"low": 1, "high": 2}, {"first": self.low[:1]}
+
+
+@weft.wrap
+def summed(table: Any) -> Any:
+    return table.low.sum()
+
+
+def written_and_seen(table, x):
+    table.low[0] = x[0]
+    table.names["more"] = 3
+    return summed(table)
+
+
+def written_on_a_side_and_seen(table, x):
+    if x[0] > 0:
+        table.low[1] = x[0]
+        return summed(table)
+    return 0.0
+
+
+def written_before_a_branch_ends(table, x):
+    if x[0] > 0:
+        table.low[1] = x[0]
+    return summed(table)
+
+
+def written_by_a_loop_and_seen(table, x):
+    total = 0.0
+    for one in x:
+        table.low[0] += one
+        table.names["more"] = one
+        total = total + summed(table)
+    return total
+
+
+def swapped_and_seen(table, x):
+    table.low += x
+    table.high[:] = table.low[::-1]
+    return summed(table), table.high
+
+
+def seen_by_a_name_that_running_tells(table, x):
+    table.low[0] = x[0]
+    table.names["z"] = 3
+    name = sorted(table.names)[1]
+    return getattr(table, name) + 0, hasattr(table, name)
+
+
+def seen_in_a_dict(table, x):
+    table.views["more"] = 1
+    table.low[0] = x[0]
+    return table.views["first"] * 1
+
+
+def kept_by_the_class(table, x):
+    made = _Table()
+    made.shared["sum"] = x.sum()
+    return made.shared["sum"] + len(table.shared)
+
+
+SEEN = [
+    written_and_seen,
+    written_on_a_side_and_seen,
+    written_before_a_branch_ends,
+    written_by_a_loop_and_seen,
+    swapped_and_seen,
+    seen_by_a_name_that_running_tells,
+    seen_in_a_dict,
+    kept_by_the_class,
+]
+
+
+@pytest.mark.parametrize("program", SEEN)
+def test_code_that_runs_as_it_is_sees_what_was_written_into_arrays_before(program: Callable[..., Any]) -> None:
+    compiled, table, same = weft.compile(program), _Table(), _Table()
+    for k in (1.0, 2.0):
+        _Table.shared.clear()
+        expected = program(same, np.full(3, k))
+        _Table.shared.clear()
+        assert str(compiled(table, np.full(3, k))) == str(expected)
+        assert str(vars(table)) == str(vars(same))
+    assert not compiled._ran_plainly

@@ -286,6 +286,8 @@ class Join:
             return self._only(name, b if ended[0] else a, 1 if ended[0] else 0)
         if a is b or (is_same(a, b) and not containers_in(a)):
             return a
+        if not self.recorder.untyped:
+            a, b = map(self.recorder.hooks.operand, (a, b))
         self._refuse_changed(name, a, b, branch)
         alone = self._alone(a, 0, branch) and self._alone(b, 1, branch)
         if not alone and a is not b and self._owned(a, b):

@@ -154,7 +154,7 @@ class Hooks(PlainHooks):
     def or_(self, site: int, value: Any, *rest: Callable[[], Any]) -> Any:
         value, rest = self._operands(site, value, rest)
         for index, operand in enumerate(rest):
-            value = self._operand(value)
+            value = self.operand(value)
             if self.recorder.lists.get(value) is not None:
                 self.recorder.refuse(
                     "a list that changes under a traced condition, as an operand of `or`",
@@ -237,7 +237,7 @@ class Hooks(PlainHooks):
     def compare(self, op: str, left: Any, right: Any) -> Any:
         from weft.capture._lookups import compare_sequences
 
-        left, right = self._operand(left), self._operand(right)
+        left, right = self.operand(left), self.operand(right)
         if _is_own(left, right) and defines(op, left, right):
             return operate(self.recorder, op, left, right)
         if isinstance(left, np.dtype) and isinstance(right, Opaque):  # NumPy would ask it whether it is a dtype
@@ -245,7 +245,7 @@ class Hooks(PlainHooks):
         return compare_sequences(self.recorder, op, left, right)
 
     def operate(self, op: str, left: Any, right: Any) -> Any:
-        left, right = self._operand(left), self._operand(right)
+        left, right = self.operand(left), self.operand(right)
         if op in _JOINING and (type(left) in _LISTS or type(right) in _LISTS):
             found = join_lists(self.recorder, op, left, right)
             if found is not None:
@@ -257,7 +257,7 @@ class Hooks(PlainHooks):
         return operate(self.recorder, op, left, right)
 
     def unary(self, op: str, value: Any) -> Any:
-        value = self._operand(value)
+        value = self.operand(value)
         found = None if type(value) in PLAIN else operate_one(self.recorder, op, value)
         return UNARY[op](value) if found is None else found[0]
 
@@ -630,7 +630,7 @@ class Hooks(PlainHooks):
         grown = self.recorder.lists.get(value)
         return self.held(value) if grown is None else grown.handle
 
-    def _operand(self, value: Any) -> Any:
+    def operand(self, value: Any) -> Any:
         grown = self.recorder.lists.get(value)
         return grown if isinstance(grown, Opaque) else self.held(value)
 

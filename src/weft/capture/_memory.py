@@ -16,6 +16,7 @@ from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._region import Buffer
 from weft.capture._sharing import may_be, untie
 from weft.capture._sizes import abstract_key
+from weft.capture._state_places import Learned
 from weft.capture._tensor_writes import check_leaf
 from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step, is_basic, step_for_key
@@ -70,11 +71,29 @@ class Memory:
         if array.buffer.target is not None and new.target is not index_update:
             # The caller's array itself is written, and here: what is raised later finds it changed.
             new = self.create(index_update, (contents[0], ..., new), {}, array.buffer.spec)
-        if array.buffer.handed:
+        known = self.state.known
+        if array.buffer.handed or (array.buffer.target is not None and known is not None and known.seen):
             new = self.create(written, (contents[0], new), {}, array.buffer.spec)
         region.write(array.buffer, new)
         if path:
             region.views[array.buffer] = {path: value}
+
+    def check_seen(self: Any, args: tuple[Any, ...]) -> None:
+        """A node that takes objects, or what they hold, may see arrays of the caller: they are to be written by then.
+
+        The capture learns that, and begins again.
+        """
+        known = self.state.known
+        if known is None or known.seen or self.untyped:
+            return
+        region = self.region
+        while region is not None:
+            pending = region.written if region.parent is not None else region.held
+            if any(buffer.target not in (None, region.held.get(buffer)) for buffer in pending):
+                if any(isinstance(value, Opaque) or self.state.is_outside(value) for value in args):
+                    raise Learned({}, seen=True)
+                return
+            region = region.parent
 
     def hand_out(self: Any, given: Any) -> None:
         """Code of which nothing is known is given these values: what is written into arrays later, it may see."""

@@ -401,3 +401,13 @@ def traced_in(args: Any, kwargs: Any) -> bool:
 
 def _is_known(value: Any) -> bool:
     return is_traced(value) or isinstance(value, Items)
+
+
+def polynomial_value(recorder: Recorder, polynomial: Any, x: Any) -> Any:
+    """`polynomial(x)` of a class of np.polynomial: its series, of `x` mapped from its domain to its window."""
+    old, new, coefficients = (recorder.attribute(polynomial, name) for name in ("domain", "window", "coef"))
+    if type(x) not in (int, float, complex) and not isinstance(x, (np.generic, Scalar)):
+        x = recorder.run(np.asanyarray, (x,), {})
+    length = old[1] - old[0]
+    offset, scale = (old[1] * new[0] - old[0] * new[1]) / length, (new[1] - new[0]) / length
+    return recorder.run(type(polynomial)._val, (offset + scale * x, coefficients), {})

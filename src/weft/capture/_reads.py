@@ -86,8 +86,7 @@ class OuterReads:
             groups = self.recorder.training.param_groups(owner)
             if groups is not None:
                 return groups
-        cls = type(owner)
-        computed = of_class(cls, name)
+        cls, computed = type(owner), of_class(type(owner), name)
         asks = computed is None and hasattr(cls, "__getattr__") and is_own(cls.__getattr__) and _lacks(owner, name)
         if asks and not self.recorder.libraries.is_other(cls.__getattr__):
             self._of_class(owner, "__getattr__")
@@ -117,6 +116,8 @@ class OuterReads:
             return found
         refuse_changes(self.recorder, value)
         if isinstance(owner, super) or self._made(owner):
+            if isinstance(value, CONTAINERS) and value is computed and is_own(cls):
+                return self.attribute(cls, name)  # all objects of the class have that one
             self._of_class(owner, name)
         elif not isinstance(owner, types.ModuleType) or is_own(owner):
             self._note(owner, name, value)

@@ -31,7 +31,7 @@ from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._notices import notice
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
-from weft.capture._numpy_special import traced_in
+from weft.capture._numpy_special import polynomial_value, traced_in
 from weft.capture._object_calls import by_method
 from weft.capture._one_of import OneOf, class_by_node, is_class
 from weft.capture._opaque import Opaque, is_opaque
@@ -284,6 +284,8 @@ class Running(SizeNodes):
         if isinstance(function, np.poly1d):
             known = not traced_in(args, kwargs)
             return function(*args) if known else self.numpy.function(np.polyval, (function.coeffs, *args), kwargs)
+        if isinstance(function, ABCPolyBase) and len(args) == 1:
+            return polynomial_value(self, function, *args)
         own = overridden(self, function, args, kwargs)
         if own is not None:
             return own[0]

@@ -52,11 +52,14 @@ Key = tuple[Any, str]
 class Learned(BaseException):  # no error: no handler of the program may catch it
     """The program changes what was taken for fixed, and has to be captured again with that in mind."""
 
-    def __init__(self, keys: Any, opaque: bool = False, whole: bool = False, lists: bool = False) -> None:
+    def __init__(
+        self, keys: Any, opaque: bool = False, whole: bool = False, lists: bool = False, seen: bool = False
+    ) -> None:
         self.keys = keys
         self.opaque = opaque
         self.whole = whole
         self.lists = lists
+        self.seen = seen
 
     @property
     def told(self) -> str:
@@ -77,11 +80,13 @@ class Known:
         self.calls = Whole()  # those of libraries that stay as they are
         self.whole = False  # whether objects that are arguments are what they are, and not what they hold
         self.lists = False  # whether the program changes lists that comprehensions of traced length give
+        self.seen = False  # whether code that runs as it is may see what was written into arrays of the caller
 
     def learn(self, found: Learned) -> None:
         (self.opaque if found.opaque else self.live).update(found.keys)
         self.whole = self.whole or found.whole
         self.lists = self.lists or found.lists
+        self.seen = self.seen or found.seen
 
     def changing(self, function: Any, given: dict[str, Any]) -> set[str]:
         """The parameters that hold containers which change, or hold themselves.
