@@ -448,7 +448,26 @@ def asked_about_a_chosen_class(x, most):
     return told, np.issubdtype(kind, np.integer), kind is np.int32, x.astype(kind)
 
 
-@pytest.mark.parametrize("program", [made_of_a_chosen_class, asked_about_a_chosen_class])
+def cast_to_a_chosen_class(x, most):
+    kind = wide_enough(x, most)
+    whole = np.arange(3)
+    same = whole.astype(kind, copy=False)
+    same[0] = 7
+    whole[1] = 9
+    x[0] = 2
+    return same, whole, x.astype(kind, copy=False), x.sum(dtype=kind), np.cumsum(x, 0, kind)
+
+
+def chosen_among_what_running_tells(x, most):
+    found = np.asarray(x, dtype=wide_enough(x, most)).dtype if most > 3 else np.float32
+    kind = found if x[0] > 1 else np.float64
+    return np.zeros(2, dtype=kind), x.astype(kind)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [made_of_a_chosen_class, asked_about_a_chosen_class, cast_to_a_chosen_class, chosen_among_what_running_tells],
+)
 def test_classes_that_a_branch_chooses_are_dtypes(program: Callable[..., Any]) -> None:
     compiled = weft.compile(program)
     for x in (np.arange(3.0), np.arange(6.0)):

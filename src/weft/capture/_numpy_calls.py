@@ -16,6 +16,7 @@ import numpy as np
 from weft.capture._iterables import Collected, RangeItems
 from weft.capture._lists import GrownList
 from weft.capture._numpy_probe import elementwise_type, name_of, sampled, shared, type_of_sample
+from weft.capture._one_of import class_by_node
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.errors import ShapeError, TraceError, UnknownRank, UnknownShape
@@ -84,7 +85,7 @@ class BoundMethod:
         self._run = run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(*args, **kwargs)
+        return self._run(*map(class_by_node, args), **{name: class_by_node(value) for name, value in kwargs.items()})
 
 
 class NumpyCalls:

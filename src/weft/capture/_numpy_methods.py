@@ -78,6 +78,8 @@ def _astype(
 ) -> Any:
     if isinstance(dtype, Traced) and copy is True:
         return recorder.call_method(a, "astype", (dtype, order, casting), {})
+    if isinstance(dtype, Opaque):  # it may give the array itself
+        return recorder.wrapped(np.ndarray.astype, (a, dtype, order, casting, subok, copy), {})
     dtype = np.dtype(dtype)
     np.empty(0, a.spec.dtype).astype(dtype, casting=casting)
     if not copy and dtype == a.spec.dtype:

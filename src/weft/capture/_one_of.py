@@ -111,7 +111,10 @@ def class_by_node(value: Any) -> Any:
 
 def is_class(value: Any) -> bool:
     """Whether a value is a class or a dtype, or one of some."""
-    return all(map(is_class, value.sides[1:])) if type(value) is OneOf else isinstance(value, (type, np.dtype))
+    if type(value) is not OneOf:
+        return isinstance(value, (type, np.dtype))
+    sides = value.sides[1:]
+    return any(map(is_class, sides)) and all(is_class(side) or isinstance(side, Opaque) for side in sides)
 
 
 def may_be_either(a: Any, b: Any) -> bool:
