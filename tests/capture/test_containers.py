@@ -530,3 +530,20 @@ def test_attributes_that_a_class_hides_come_back(capturing: Any) -> None:
     made = capturing(lambda x: Hidden((x * 2, x.sum()), ("twice", "total")))(np.ones(2))
     assert (type(made), made.names, made[1]) == (Hidden, ["twice", "total"], 2.0)
     assert made.__dict__["total"] == 2.0
+
+
+def views_of_a_dict(x: Any, k: Any) -> Any:
+    found = {"a": x.sum(), "b": x.max()}
+    return k in found.values(), ("a", k) in found.items(), k not in found.keys(), "b" in found.keys()  # noqa: SIM118
+
+
+def tuples_in_containers(x: Any, k: Any) -> Any:
+    return ("a", k) in [("a", 1.0), ("b", x[1])], (x[0], 2) in {(1.0, 2), 3}, [k] in [[x[2]], 1]
+
+
+@pytest.mark.parametrize("program", [views_of_a_dict, tuples_in_containers])
+def test_views_and_tuples_are_asked_for_traced_values(program: Any) -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    for captured in (weft.compile(program), weft.script(program)):
+        for k in (1.0, 3.0, 6.0):
+            assert captured(x, k) == program(x, k)

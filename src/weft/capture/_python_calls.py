@@ -9,7 +9,7 @@ import operator
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -135,10 +135,15 @@ class PythonCalls:
 
     def contains(self, item: Any, container: Any) -> Any:
         """`item in container`."""
+        if isinstance(container, KeysView) and hasattr(container, "mapping"):
+            container = dict(container.mapping)
+        elif isinstance(container, (ValuesView, ItemsView)):
+            container = tuple(container)
         unknown = in_container(self.recorder, item, container)
         if unknown is not None:
             return unknown
-        if isinstance(container, (set, frozenset, dict)) and isinstance(item, Traced):
+        hashed = isinstance(item, Traced) or (type(item) is tuple and any(isinstance(part, Scalar) for part in item))
+        if isinstance(container, (set, frozenset, dict)) and hashed:
             if isinstance(item, Array):
                 raise TypeError(f"unhashable type: '{python_class(item).__module__}.{python_class(item).__name__}'")
             container = tuple(container)
@@ -146,9 +151,11 @@ class PythonCalls:
             found = self.recorder.operate(operator.eq, container, item)
             return self.call(bool, (self.recorder.numpy.function(np.any, (found,), {}),), {})
         if isinstance(container, (list, tuple, deque)) and (is_traced(item) or is_traced(container)):
+            from weft.capture._lookups import compare_sequences
+
             result: Any = False
             for part in container:
-                same = self.call(bool, (part is item or part == item,), {})
+                same = self.call(bool, (part is item or compare_sequences(self.recorder, "==", part, item),), {})
                 if same is True and not is_traced(result):
                     return True
                 result = same if result is False else self.either(result, same)

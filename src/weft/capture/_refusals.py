@@ -226,7 +226,7 @@ def _told(value: Traced) -> str:
     if isinstance(value, Opaque):
         node = value._node
         return (node.variable if node is not None else None) or "a traced value"
-    return repr(value)[1:-1]
+    return f"a {repr(value)[1:-1]}"
 
 
 def known_sizes(value: Any) -> Any:
