@@ -143,6 +143,19 @@ def a_text_that_grows(x):
     return text, len(text)
 
 
+def told_in_bytes(x):
+    task = b"START"
+    for k in range(len(x)):
+        if x[k] < 0:
+            task = b"ERROR: below"
+        elif x[k] > 2:
+            task = b"WARNING"
+        if task[:5] == b"ERROR" or task in (b"WARNING", b"END"):
+            break
+        task = b"NEXT"
+    return task, len(task), task + b".", task.decode()
+
+
 def a_tuple_that_grows(x):
     places = (1, 2)
     for i in range(len(x)):
@@ -191,7 +204,14 @@ def appended(x):
 PROGRAMS = [
     *(lists_of_other_lengths, a_list_of_a_branch, another_name_grows, nothing_or_an_array, nothing_first, first_place),
     *(the_best, filled_in_a_loop, wider_in_a_branch, wider_in_a_loop, a_float_of_32_bits, longer_in_a_branch),
-    *(a_text_that_grows, a_tuple_that_grows, a_list_or_an_array, first_of_some, first_of_some_or_nothing),
+    *(
+        told_in_bytes,
+        a_text_that_grows,
+        a_tuple_that_grows,
+        a_list_or_an_array,
+        first_of_some,
+        first_of_some_or_nothing,
+    ),
     *(first_of_a_list, some_of_an_array, rows_of_other_lengths, appended, in_the_smallest_dtype, one_of_two_slices),
 ]
 POINTS = ([1.0, 2.0, -3.0], [-1.0, -2.0, -1.0], [3.0, 1.0, 7.0], [-1.0, 1.0, 3.0])

@@ -109,7 +109,7 @@ def _joinable(recorder: Recorder, value: Any) -> bool:
         return issubclass(value, NUMBERS)
     if recorder.state.is_outside(value) or recorder.lists.get(value) is not None:
         return True
-    return value is None or isinstance(value, (Opaque, str, np.dtype, np.ndarray)) or type_of(value) is not None
+    return value is None or isinstance(value, (Opaque, str, bytes, np.dtype, np.ndarray)) or type_of(value) is not None
 
 
 def _is_fixed(value: Any) -> bool:
