@@ -6,7 +6,7 @@ import threading
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -465,6 +465,19 @@ def held_by_a_set(owner, x):
     return 3 in known, len(known), x
 
 
+class _Entry(NamedTuple):
+    name: str
+    parts: Any
+
+
+def lists_in_a_list(owner, x):
+    entries = [_Entry("a", ["u"]), _Entry("b", [x]), None]
+    owner.entries = entries
+    entries[1].parts.append(2.0)
+    owner.entries.append("last")
+    return entries[0].parts, len(entries), owner.entries is entries
+
+
 def held_in_many_places(owner, x):
     items = [x]
     for _ in range(40):
@@ -502,6 +515,7 @@ GIVEN_AWAY = [
     of_own_kinds,
     held_by_a_set,
     held_in_many_places,
+    lists_in_a_list,
     wanted,
     joined_to_attributes,
 ]
@@ -515,6 +529,17 @@ def test_containers_that_an_object_is_given_are_one_under_all_their_names(progra
         assert seen(compiled(owner, np.full(2, k))) == seen(program(same, np.full(2, k)))
         assert seen(owner) == seen(same)
     assert not compiled._ran_plainly
+
+
+def test_an_array_in_a_list_that_an_object_has_is_not_written() -> None:
+    def program(owner, x):
+        y = x * 2
+        owner.entries = [_Entry("a", ["u"]), _Entry("b", y)]
+        y[0] = 3
+        return owner.entries
+
+    with pytest.raises(CaptureError, match="a write to y, which a list that changes under a traced condition holds"):
+        weft.compile(program)(_Result(np.ones(2)), np.ones(2))
 
 
 def test_attributes_are_not_given_to_an_object_all_at_once() -> None:

@@ -69,10 +69,11 @@ class GrownList(Items):
             return
         recorder.lists.hold(item)
         if self.types and self.types[0] is not None and self.types[0].unknown:
+            self._hold_arrays(item)
             return
         held = containers_in(item)
         parts = [part for part in held if type(part) is list or recorder.lists.get(part) is not None]
-        if parts and any_type(recorder, item) is not None:
+        if parts and (any_type(recorder, item) is not None or self._stand(item, held)):
             self.forget()
             return
         if any(recorder.lists.get(part) is not None for part in parts):
@@ -99,6 +100,17 @@ class GrownList(Items):
         if not all(map(_same_type, self.types, joined)):
             self.version += 1
         self.types = joined
+
+    def _stand(self, item: Any, held: list[Any]) -> bool:
+        """Whether all containers in an element are ones of the running graph; arrays in it do not change, then."""
+        if any(self.recorder.lists.get(container) is None for container in held):
+            return False
+        self._hold_arrays(item)
+        return True
+
+    def _hold_arrays(self, item: Any) -> None:
+        for leaf in pytree.leaves_of(item):
+            self._seen(leaf)
 
     def _differ(self, item: Any, how: str, help: str | None = None) -> None:
         """Elements of different types: of each, only running tells what it is, where that may be."""
