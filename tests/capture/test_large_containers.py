@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import weft
 from programs._compare import assert_same, call
+from weft.capture import _changes, _python_calls
 
 
 def looped(v):
@@ -126,3 +128,31 @@ def test_the_limit() -> None:
     small, large = [1.0] * 50, [1.0] * 500
     compiled = weft.compile(lambda v, *rest: sum(v) + len(rest))
     assert [compiled(small), compiled(large), compiled(small, *large)] == [50.0, 500.0, 550.0]
+
+
+def filled(x: Any, turns: int) -> Any:
+    """Fills a list, a deque and a set, asking the list how long it is."""
+    numbers, last, found = [1.0], collections.deque([0]), set()
+    while len(numbers) < turns:
+        numbers.append(numbers[-1] * 1.01)
+        last.append(len(numbers))
+        found.add(len(numbers) % 7 + len(numbers))
+    return x * numbers[-1] + len(found) + last[0]
+
+
+def test_a_container_that_a_loop_fills_is_not_looked_through_at_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = []
+
+    def counting(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def run(value: Any) -> Any:
+            parts = value if isinstance(value, tuple) else (value,)
+            looked_at.append(sum(len(part) for part in parts if isinstance(part, collections.abc.Sized)))
+            return function(value)
+
+        return run
+
+    monkeypatch.setattr(_changes, "_state", counting(_changes._state))
+    monkeypatch.setattr(_python_calls, "is_opaque", counting(_python_calls.is_opaque))
+    compiled = weft.compile(lambda x: filled(x, 300))
+    np.testing.assert_array_equal(compiled(np.ones(2)), filled(np.ones(2), 300))
+    assert sum(looked_at) < 30 * 300

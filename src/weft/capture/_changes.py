@@ -71,6 +71,10 @@ _PURE: frozenset[Any] = frozenset(
 )
 """Builtins that change nothing, whatever they are given."""
 _FINDING = frozenset({"index", "count", "remove", "get", "pop", "setdefault", "add", "discard"})
+_ADDING: dict[type, tuple[str, ...]] = {
+    list: ("append",), collections.deque: ("append", "appendleft"), set: ("add", "discard")
+}  # fmt: skip
+"""Methods of one argument that run nothing of the program's: a set asks for the hash of a number or text only."""
 _HELD_HERE = 2  # references to an object in a variable: that, and the argument of who counts them
 _CAPTURED = "__weft_captured_when_called__"  # marks what stands for a function of the program
 _APPLYING = (map, filter, functools.reduce, iter)
@@ -270,6 +274,8 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         kwargs = {name: callback(recorder, function, value) for name, value in kwargs.items()}
     for value in (getattr(function, "__self__", None), *args, *kwargs.values()):
         refuse_file(recorder, value)
+    if len(args) == 1 and not kwargs and _adds(recorder, function, args):
+        return function(*args, **kwargs)
     watch = Watch(recorder, function, *args, *kwargs.values())
     for iterator in watch.iterators:
         refuse_advance(recorder, iterator)
@@ -454,6 +460,17 @@ def _recordable(function: Any) -> bool:
     return isinstance(function, types.BuiltinFunctionType) and isinstance(
         getattr(function, "__self__", None), (types.ModuleType, type(None))
     )
+
+
+def _adds(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a call only adds to a container that was made where the program is now; its change is then noted.
+
+    What such a container holds is not looked through: loops that fill one would take the square of their turns.
+    """
+    owner: Any = getattr(function, "__self__", None)
+    known = _ADDING.get(type(owner), ())
+    known = known and function.__name__ in known and (type(owner) is not set or type(args[0]) in _ATOMS)
+    return bool(known) and _allowed(recorder, owner)
 
 
 def _only_stores(function: Any) -> bool:

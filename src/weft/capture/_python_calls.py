@@ -84,6 +84,8 @@ class PythonCalls:
             return args[0].asked(function, *args[1:])
         lists = self.recorder.lists
         args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
+        if function is len and len(args) == 1 and type(args[0]) in (list, tuple):
+            return len(args[0])  # whatever it holds, which may be much
         handler = PYTHON.get(function) if _hashable(function) else None
         if function in _REDUCING and args and type(args[0]) is Collected and kwargs.get("key") is None:
             args = (self._reduced(function, args[0]), *args[1:])
