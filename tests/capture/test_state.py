@@ -1043,3 +1043,23 @@ def test_what_a_branch_gives_away_was_made_before_it(program: Any) -> None:
 def test_what_a_branch_has_changed_before_it_gives_it_away_is_refused_after_it() -> None:
     with pytest.raises(CaptureError, match="computed in a branch or loop that has ended"):
         weft.compile(changed_before_it_is_kept)(Thing(kept=None), X)
+
+
+@dataclasses.dataclass
+class Entry:
+    name: str
+    weight: Any = 1.0
+
+
+def dataclasses_in_containers(o: Any, x: Any) -> Any:
+    o.kept = Thing(entries={"a": [Entry("one", x[0])], "b": []})
+    entry = o.kept.entries["a"][0]
+    return entry.weight, entry.name, len(o.kept.entries["b"])
+
+
+def test_containers_that_hold_dataclasses_are_given_away() -> None:
+    compiled = weft.compile(dataclasses_in_containers)
+    for x in (X, -X):
+        held, plain = Thing(kept=None), Thing(kept=None)
+        assert seen((compiled(held, x), held)) == seen((dataclasses_in_containers(plain, x), plain))
+    assert not compiled._ran_plainly

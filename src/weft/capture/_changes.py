@@ -468,7 +468,7 @@ def _adds(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> bool:
     What such a container holds is not looked through: loops that fill one would take the square of their turns.
     """
     owner: Any = getattr(function, "__self__", None)
-    known = _ADDING.get(type(owner), ())
+    known: Any = _ADDING.get(type(owner), ())
     known = known and function.__name__ in known and (type(owner) is not set or type(args[0]) in _ATOMS)
     return bool(known) and _allowed(recorder, owner)
 

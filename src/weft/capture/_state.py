@@ -578,9 +578,10 @@ class State:
         if type(value) is list and len(kinds) <= 1 and not any(isinstance(one, CONTAINERS) for one in parts(value)):
             lists.own(value)
             return True
-        if type(value) not in STANDING or self.recorder._home(value) is None:
+        inside = containers_in(value)
+        if any(type(part) not in STANDING for part in (value, *inside)) or self.recorder._home(value) is None:
             return False
-        for part in containers_in(value):
+        for part in inside:
             lists.share(part)
         return lists.get(value) is not None
 
