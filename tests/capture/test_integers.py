@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import weft
 from programs._compare import assert_same, call
+from weft.errors import CaptureError
 
 
 def doubled(a: int, b: int) -> int:
@@ -133,3 +135,38 @@ def test_shapes_of_long_sizes() -> None:
         arguments = (np.ones(shape), 2)
         assert_same(call(compiled, arguments), call(program, arguments))
     assert compiled.cache_info().misses == 1
+
+
+def indices(x, n):
+    whole = x.astype(int)
+    found = operator.index(n), operator.index(whole[1]), operator.index(np.array(3)), operator.index(n > 1)
+    return found, [type(one) for one in found], tuple(operator.index(k) for k in (n, whole[2], len(x)))
+
+
+def no_indices(x, n):
+    raised = []
+    for one in (x[0], x.astype(int), n * 0.5, x[0] > 1):
+        try:
+            operator.index(one)
+        except TypeError as error:
+            raised.append(str(error))
+    return raised
+
+
+@pytest.mark.parametrize("program", [indices, no_indices])
+def test_operator_index(program) -> None:
+    compiled = weft.compile(program)
+    for n in (2, 3, 1):
+        assert repr(compiled(np.arange(3.0) * n, n)) == repr(program(np.arange(3.0) * n, n))
+    assert not compiled._ran_plainly
+
+
+def test_arrays_broadcast_to_sizes_that_running_tells_are_refused() -> None:
+    def program(x, mask):
+        try:
+            return np.broadcast_arrays(x[~mask], 2 * x[~mask], False)
+        except TypeError:
+            return x
+
+    with pytest.raises(CaptureError, match=r"np\.broadcast_arrays to a size that is known only when the graph runs"):
+        weft.compile(program, dynamic=True)(np.ones(3), np.array([True, False, False]))

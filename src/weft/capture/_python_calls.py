@@ -293,13 +293,6 @@ def _prod(calls: PythonCalls, items: Any, /, *, start: Any = 1) -> Any:
     return calls._math(math.prod, (items,), {} if start == 1 else {"start": start})
 
 
-@python(operator.index)
-def _index(calls: PythonCalls, x: Any) -> Any:
-    if isinstance(x, Scalar) and x.kind is int:
-        return x
-    return calls.recorder._builtin(operator.index, (x,), {})
-
-
 @python(abs)
 def _abs(calls: PythonCalls, x: Any) -> Any:
     if isinstance(x, Scalar) and x.kind is complex:

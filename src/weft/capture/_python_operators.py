@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from weft.capture._identity import same_object
+from weft.capture._merge import refuse_mixed
 from weft.capture._numpy_probe import Samples
-from weft.capture._python_calls import PYTHON, PythonCalls, python
-from weft.capture._values import Traced
+from weft.capture._python_calls import PYTHON, PythonCalls, python, python_class
+from weft.capture._values import Array, Scalar, Traced
 from weft.ops._op import op_of
 
 _OPERATORS = {function: name for name, function in vars(operator).items() if op_of(function) is not None}
@@ -26,6 +27,7 @@ for _function in (str, repr, format):
 for _of_integer in (bin, oct, hex, chr):
 
     def _as_digits(calls: Any, x: Any, *, _target: Any = _of_integer) -> Any:
+        refuse_mixed(x)
         _target(Samples().of(x))  # raises, as in the plain call, where it is no integer
         return _as_text(calls, calls.one_number(operator.index, x), _target=_target)
 
@@ -40,6 +42,20 @@ for _function in _OPERATORS:
         return _target(*args)
 
     PYTHON.setdefault(_function, _operator)
+
+
+@python(operator.index)
+def _index(calls: PythonCalls, x: Any) -> Any:
+    x = calls.recorder.numpy.item(x) if isinstance(x, Array) and not x.spec.shape else x
+    if isinstance(x, Scalar):
+        kind = python_class(x)
+        if kind is int:
+            return x
+        if kind is bool or issubclass(kind, np.integer):
+            return calls.call(int, (x,), {})
+        refuse_mixed(x)
+        return operator.index(kind(0))  # raises
+    return operator.index(np.ones(1)) if isinstance(x, Array) else operator.index(x)
 
 
 @python(operator.is_)

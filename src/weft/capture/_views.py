@@ -244,6 +244,11 @@ def _broadcast_arrays(recorder: Recorder, arguments: Any, types: Any) -> tuple[A
     def back(recorder: Recorder, x: Node, value: Node) -> Node:
         return recorder.refuse("a write to what np.broadcast_arrays gave", help="copy it first: .copy()")
 
+    if any(atom.source is None for d in types[0].shape if isinstance(d, Dim) for atom in d.atoms()):
+        recorder.refuse(
+            "np.broadcast_arrays to a size that is known only when the graph runs",
+            help="broadcast each array to the shape of the largest: np.broadcast_to(x, y.shape)",
+        )
     made: list[Any] = []
     for given, type_ in zip(arguments[0], types, strict=True):
         array = given if isinstance(given, Array) else recorder.numpy.function(np.asarray, (given,), {})
