@@ -363,3 +363,71 @@ def test_what_a_loop_has_read_of_one_array_or_another_is_not_written_in_it() -> 
             np.testing.assert_array_equal(got[1], expected[1])
         else:
             assert "which is" in refusal
+
+
+def row_given_back_from_a_loop(a, c):
+    x, k = a.reshape(2, 2), 0
+    while k < 20:
+        i = np.argmin(x[:, 0])
+        if x[i].sum() > c + 4:
+            return x[i], a
+        x[i] += 1.0
+        k += 1
+    return x[0], a
+
+
+def row_that_a_loop_found(a, c):
+    x = a.reshape(2, 2)
+    for k in range(12):
+        row = x[int(x[k % 2, 0] > 3)]
+        x[k % 2] += 0.5 + abs(c)
+    return row, a
+
+
+def part_where_it_is_large(a, c):
+    for k in range(3):
+        if a[k] > 1.5:
+            i = int(a[k])
+            return a.reshape(2, 2)[i // 2, 0] + c, a
+        a[k] = -1.0
+    return a[-1], a
+
+
+@pytest.mark.parametrize(
+    "program",
+    [row_given_back_from_a_loop, row_that_a_loop_found, part_where_it_is_large],
+)
+def test_a_view_at_a_computed_place_is_a_view_after_a_branch_or_loop(program: Callable[..., Any]) -> None:
+    test_a_result_shares_the_memory_it_shares_in_the_plain_call(program)
+
+
+def row_found_or_not(a, b):
+    for k in range(12):
+        if a[0].sum() > 1.0:
+            i = k
+            return b[i]
+        a[-1, 0] -= 0.5
+    return a[0]
+
+
+def one_row_or_another(a, b):
+    y, k = b[0], 0
+    while k < 11 and a[0, 0] < 9:
+        y = a[0] if b[0, 0] > 0 else a[k]
+        k += 1
+    return y
+
+
+@pytest.mark.parametrize("program", [row_found_or_not, one_row_or_another])
+def test_a_place_is_not_looked_at_on_a_path_that_is_not_taken(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for sign in (1.0, -1.0):
+        a, b = np.ones((3, 2)) * 0.25, np.full((3, 2), sign)
+        c, d = a.copy(), b.copy()
+        if program is one_row_or_another and sign < 0:
+            for function in (compiled, program):
+                with pytest.raises(IndexError, match="index 3 is out of bounds"):
+                    function(a, b)
+            continue
+        np.testing.assert_array_equal(compiled(a, b), program(c, d))
+        np.testing.assert_array_equal(a, c)

@@ -39,6 +39,7 @@ from weft.capture._sharing import levels, may_be, tie
 from weft.capture._stand_ins import Meeting, ObjectTree, fill, flatten, parts_of, with_parts
 from weft.capture._unsettled import meeting
 from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Scalar, Undefined, is_traced, late_of
+from weft.capture._views import places_of, seen_at
 from weft.errors import TraceError, UnknownShape, WeftError
 from weft.graph import Node
 from weft.graph._control import cond, fail
@@ -440,6 +441,13 @@ class Join:
             return self._slot(name, Type(unknown=True), (leaf, leaf), only=side)
         if not isinstance(leaf, (Array, Scalar, Opaque)) or self.recorder.is_outer(leaf):
             return leaf
+        places = places_of(self.recorder, leaf, self.recorder.region)
+        if isinstance(leaf, Array) and places:
+            kept = [self._passed(name, place, side) for place in places]
+            view, recorder = leaf, self.recorder
+            return _Later(
+                lambda items: seen_at(recorder, view, [p(items) if isinstance(p, _Later) else p for p in kept])
+            )
         found = type_in(self.recorder, leaf)
         if found is None:
             self.recorder.refuse(f"{name} has no known type", help="compute it before the branch")

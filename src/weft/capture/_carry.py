@@ -42,6 +42,7 @@ from weft.capture._sharing import may_be
 from weft.capture._stand_ins import flatten, has_identity, with_parts
 from weft.capture._unsettled import settle, unsettled
 from weft.capture._values import Added, Array, MaybeUnbound, PartlyDefined, Unassigned, Undefined, around_of, late_of
+from weft.capture._views import places_of, seen_at
 from weft.graph import Node
 from weft.pytree import LEAF
 
@@ -77,6 +78,14 @@ class Variable:
     found: Any = None  # what an iteration finds
     kept: bool = False  # whether it leaves that very object
     left: Any = None  # what the iteration leaves
+
+
+@dataclass
+class Seen:
+    """What a variable of the body is a view of, and the carried places where."""
+
+    view: Any
+    places: list[Slot]
 
 
 class Again(Exception):
@@ -481,6 +490,12 @@ class Carry:
             if found is None or (isinstance(leaf, Array) and self.recorder.is_outer(leaf, self.around)):
                 variable.parts.append(leaf)
                 continue
+            places = places_of(self.recorder, leaf, self.around)
+            if places:
+                kept = [Slot(variable.name, None, Type(kind=place.kind), final=place) for place in places]
+                variable.parts.append(Seen(leaf, kept))
+                slots.extend(kept)
+                continue
             slot = Slot(variable.name, None, found, final=leaf)
             variable.parts.append(slot)
             slots.append(slot)
@@ -578,12 +593,17 @@ class Carry:
         """The variables after the loop: `values` by the id of their slot, and whether the loop ran at all."""
         return tuple(self._result(variable, values, ran) for variable in self.variables)
 
+    def _part_after(self, part: Any, values: dict[int, Any]) -> Any:
+        if isinstance(part, Seen):
+            return seen_at(self.recorder, part.view, [values[id(slot)] for slot in part.places])
+        return values.get(id(part), part.init) if isinstance(part, Slot) else part
+
     def _result(self, variable: Variable, values: dict[int, Any], ran: Any) -> Any:
         name = variable.name
         if variable.tree is None:
             unset = variable.late and not isinstance(variable.start, Added)
             return around_of(variable.start) or Undefined(name) if unset else variable.start
-        leaves = [values.get(id(part), part.init) if isinstance(part, Slot) else part for part in variable.parts]
+        leaves = [self._part_after(part, values) for part in variable.parts]
         if variable.kept and not variable.late and containers_in(variable.start):
             return variable.start
         value = self._after(variable, leaves)

@@ -19,7 +19,7 @@ from weft.capture._sizes import abstract_key
 from weft.capture._state_places import Learned
 from weft.capture._tensor_writes import check_leaf
 from weft.capture._values import Array, Scalar, Traced
-from weft.capture._views import Step, is_basic, step_for_key
+from weft.capture._views import Step, is_basic, scalars_in, step_for_key
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._control import cond
@@ -121,7 +121,27 @@ class Memory:
         if buffer.choice is None:
             return self.region.read(buffer)
         test, a, b = buffer.choice
+        if any(True for array in (a, b) for step in array.path for _ in scalars_in(step.args)):
+            return self._guarded(test, (a, b), buffer.spec)
         return self._either(test, a.node, b.node, buffer.spec)
+
+    def _guarded(self: Any, test: Any, arrays: tuple[Array, Array], spec: Spec) -> Any:
+        """What one of two arrays holds, of which only that one is read: the other may not be where it says."""
+        from weft.capture._branch import close, outer
+
+        regions, nodes = [], []
+        for array in arrays:
+            regions.append(self.enter())
+            try:
+                nodes.append(self.read(array))
+            finally:
+                self.leave(regions[-1])
+        operands = dict.fromkeys(key for region in regions for key in region.operands())
+        for region, node in zip(regions, nodes, strict=True):
+            close(region, operands, (node,))
+        graphs = [region.graph for region in regions]
+        made = self.create(cond, (test, *graphs, *(outer(self, key) for key in operands)), {}, (spec,))
+        return self.create(operator.getitem, (made, 0), {}, spec)
 
     def _write_chosen(self: Any, buffer: Buffer, value: Node) -> None:
         assert buffer.choice is not None

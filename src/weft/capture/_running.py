@@ -46,6 +46,7 @@ from weft.capture._sizes import SizeNodes, rename
 from weft.capture._special import unrouted
 from weft.capture._tensor_calls import TENSOR_CALLS
 from weft.capture._values import Array, Scalar, Traced, is_traced
+from weft.capture._views import scalars_in
 from weft.capture._wrap import is_wrapped, record_call, wrap
 from weft.errors import CaptureError, TraceError
 from weft.graph._control import CONTROL
@@ -608,17 +609,6 @@ class Running(SizeNodes):
         if maker is not None and (self.untyped or is_opaque(key)):
             return self.opaque(grid_of, (NAMES[id(value)], key), {})
         return None if maker is None else maker(self, key)
-
-
-def scalars_in(value: Any) -> Iterator[Scalar]:
-    """The traced numbers in a key or other nested arguments."""
-    if isinstance(value, Scalar):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from scalars_in(part)
-    elif isinstance(value, slice):
-        yield from scalars_in((value.start, value.stop, value.step))
 
 
 _OF_BYTES = frozenset({bytes, bytearray, memoryview})

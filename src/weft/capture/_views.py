@@ -6,13 +6,14 @@ Each step of a path reads with one call and writes back with another: what `a[1:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from weft.capture._layouts import is_contiguous, shares_reshaped
-from weft.capture._region import Buffer
+from weft.capture._merge import visible_sizes
+from weft.capture._region import Buffer, Region
 from weft.capture._values import Array, Scalar
 from weft.graph import Node
 from weft.ops import Spec
@@ -95,6 +96,17 @@ def held(recorder: Recorder, buffer: Buffer) -> tuple[Node, ...]:
     return tuple(node for array in buffer.choice[1:] for node in held(recorder, array.buffer))
 
 
+def scalars_in(value: Any) -> Iterator[Scalar]:
+    """The traced numbers in a key or other nested arguments."""
+    if isinstance(value, Scalar):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from scalars_in(part)
+    elif isinstance(value, slice):
+        yield from scalars_in((value.start, value.stop, value.step))
+
+
 def is_basic(key: Any) -> bool:
     """Whether a key gives a view: integers, slices, None and Ellipsis."""
     if isinstance(key, tuple):
@@ -104,6 +116,44 @@ def is_basic(key: Any) -> bool:
     if isinstance(key, Scalar):
         return key.kind is int or (not isinstance(key.kind, type) and key.kind.kind in "iu")
     return isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_))
+
+
+def places_of(recorder: Recorder, array: Any, outside: Region) -> list[Scalar]:
+    """The integers of a branch or loop that say which part of an array from outside a view of it is.
+
+    Empty where there are none, or where such a view cannot be made outside.
+    """
+    if not isinstance(array, Array) or not array.path or not outside.knows(array.buffer):
+        return []
+    inside = [step for step in array.path if not _is_outer(recorder, step, outside)]
+    plain = all(step.target is operator.getitem and step.since is None for step in inside)
+    if not plain or None in visible_sizes(recorder, array.spec, outside).shape:
+        return []
+    parts = [part for step in inside for part in _parts(step)]
+    whole = all(isinstance(part, (int, Scalar)) and not isinstance(part, bool) for part in parts)
+    return [part for part in parts if isinstance(part, Scalar)] if whole else []
+
+
+def seen_at(recorder: Recorder, array: Array, places: list[Any]) -> Array:
+    """The view of an array that another view of it is, at integers known here."""
+    given, path = iter(places), []
+    for step in array.path:
+        if _is_outer(recorder, step, recorder.region):
+            path.append(step)
+            continue
+        key = tuple(next(given) if isinstance(part, Scalar) else part for part in _parts(step))
+        path.append(step_for_key(key if isinstance(step.args[0], tuple) else key[0]))
+        path[-1].spec = step.spec
+    return type(array)(recorder, array.buffer, tuple(path), array.spec)
+
+
+def _parts(step: Step) -> tuple[Any, ...]:
+    key = step.args[0]
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _is_outer(recorder: Recorder, step: Step, outside: Region) -> bool:
+    return all(recorder.is_outer(one, outside) for one in scalars_in(step.args))
 
 
 def step_for_key(key: Any) -> Step:
