@@ -48,7 +48,7 @@ for _function in _OPERATORS:
 def _index(calls: PythonCalls, x: Any) -> Any:
     x = calls.recorder.numpy.item(x) if isinstance(x, Array) and not x.spec.shape else x
     if isinstance(x, Scalar):
-        kind = python_class(x)
+        kind: Any = python_class(x)
         if kind is int:
             return x
         if kind is bool or issubclass(kind, np.integer):
