@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 import weakref
 from typing import Any
 
@@ -177,3 +178,19 @@ def test_slices_and_containers_in_arguments() -> None:
     gm = symbolic_trace(lambda x, n: (x[n:, None], weft.concat([x, x]), {"k": (n,)}))
     got = Interpreter(gm).run(np.arange(3.0), 1)
     assert got[0].tolist() == [[1], [2]] and got[1].shape == (6,) and got[2] == {"k": (1,)}
+
+
+def test_what_is_set_for_a_while_is_put_back() -> None:
+    def quiet(x: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = np.log(x)
+        with np.errstate(divide="raise"):
+            return y, 1 / (x + 1)
+
+    module, x = weft.script(quiet), np.array([0.0, 2.0])
+    before = np.geterr(), list(warnings.filters)
+    np.testing.assert_array_equal(Interpreter(module).run(x), [[-np.inf, np.log(2.0)], [1.0, 1 / 3]])
+    with pytest.raises(FloatingPointError):
+        Interpreter(module).run(x - 1)
+    assert (np.geterr(), list(warnings.filters)) == before

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from weft.autograd import Tensor
 from weft.autograd._mode import NAN_CAUSES, anomaly
 from weft.errors import AutogradError
 from weft.graph import GraphModule, Interpreter, Node
-from weft.graph._code import managers_of
 from weft.ops._op import op_of
 
 
@@ -40,14 +38,7 @@ class _Watching(Interpreter):
 
 def watched(module: GraphModule) -> Callable[..., Any]:
     """The graph of a module as a function that raises at the first NaN."""
-
-    def run(*values: Any) -> Any:
-        with ExitStack() as stack:
-            for manager in managers_of(module.graph):
-                stack.enter_context(manager())
-            return _Watching(module).run(*values, enable_io_processing=False)
-
-    return run
+    return lambda *values: _Watching(module).run(*values, enable_io_processing=False)
 
 
 def run_module(module: GraphModule, *values: Any) -> Any:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from weft.errors import GraphError
 from weft.graph._code_program import is_structured
 from weft.graph._codegen import transformed
-from weft.graph._effects import WITHIN
+from weft.graph._effects import managers_of
 from weft.graph._inputs import Inputs
 from weft.graph._literals import Literals, is_name, is_variable
 from weft.graph._node import Node
@@ -117,14 +117,6 @@ def python_code(graph: Graph, root_module: str = "self", *, verbose: bool = Fals
     for manager in managers_of(graph):
         code = _within(code, writer.head, f"{writer.literal(manager)}()")
     return code if graph._body_transform is None else transformed(code, writer.head, graph._body_transform)
-
-
-def managers_of(graph: Graph) -> list[Any]:
-    """The context managers that a graph runs in: what its nodes change for now is as before, whatever it raises."""
-    found = {getattr(node.target, WITHIN, None): None for node in graph.nodes}
-    for node in graph.nodes:
-        found.update(dict.fromkeys(manager for body in node.bodies for manager in managers_of(body)))
-    return [manager for manager in found if manager is not None]
 
 
 def _within(code: PythonCode, head: int, manager: str) -> PythonCode:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import operator
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -160,3 +161,20 @@ def _module_is_impure(node: Node, impure_random: bool) -> bool:
         if impure_random and drops:
             return True
     return False
+
+
+def managers_of(graph: Graph) -> list[Any]:
+    """The context managers that a graph runs in: what its nodes change for now is as before, whatever it raises."""
+    found = {getattr(node.target, WITHIN, None): None for node in graph.nodes}
+    for node in graph.nodes:
+        found.update(dict.fromkeys(manager for body in node.bodies for manager in managers_of(body)))
+    return [manager for manager in found if manager is not None]
+
+
+@contextmanager
+def within(graph: Graph) -> Iterator[None]:
+    """Enter those, where the nodes of a graph are run one by one."""
+    with ExitStack() as stack:
+        for manager in managers_of(graph):
+            stack.enter_context(manager())
+        yield

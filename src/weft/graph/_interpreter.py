@@ -20,6 +20,7 @@ from typing import Any
 
 from weft.errors import GraphError
 from weft.graph._arguments import ImmutableDict, ImmutableList, map_aggregate
+from weft.graph._effects import within
 from weft.graph._graph import Graph
 from weft.graph._node import Node
 from weft.graph._writes import carry_out
@@ -96,7 +97,8 @@ class Interpreter:
     def _run(self, args: Iterator[Any], initial_env: dict[Node, Any] | None) -> Any:
         self.env = {} if initial_env is None else dict(initial_env)
         self.args_iter = args
-        result = self._run_nodes(self.graph)
+        with within(self.graph):
+            result = self._run_nodes(self.graph)
         if initial_env is None and (extra := len(list(self.args_iter))):
             raise TypeError(f"{extra} argument{'s' * (extra > 1)} more than the graph has inputs")
         return result
