@@ -67,7 +67,7 @@ def endless(x):
 @refused(
     "Loops",
     "a condition that prints",
-    "the condition of a `while` that writes or prints",
+    "the condition of a `while` that writes, prints or raises",
     at="(print(x.max()) or x.max()) > 1",
     help="compute it in the body, and test a variable",
 )

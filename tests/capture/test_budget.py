@@ -422,3 +422,69 @@ def test_what_a_derivative_may_record_is_that_of_its_function() -> None:
         with pytest.raises(weft.errors.CaptureError, match="capturing has recorded"):
             derivative(x)
     np.testing.assert_array_equal(weft.grad(weft.compile(smaller, budget=None))(x), [89.0, 89.0])
+
+
+class Branching:
+    """A part of a tree that splits what it is given, where there is enough of it."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+        self.at: Any = 0
+        self.value: Any = None
+        self.left: Any = None
+        self.right: Any = None
+
+    def error(self, y: Array) -> Any:
+        if y.ndim != 1:
+            raise ValueError("one dimension is wanted")
+        return np.mean((y - np.mean(y)) ** 2)
+
+    def grow(self, x: Array) -> None:
+        if x.ndim != 1:
+            raise ValueError("one dimension is wanted")
+        if len(x) < 6:
+            self.value = np.mean(x)
+            return
+        if self.depth == 1:
+            self.value = np.mean(x)
+            return
+        place = 0
+        least = self.error(x) * 2
+        for k in range(len(x)):
+            if len(x[:k]) < 3 or len(x[k:]) < 3:
+                continue
+            before = self.error(x[:k])
+            after = self.error(x[k:])
+            error = before + after
+            if error < least:
+                place = k
+                least = error
+        if place != 0:
+            self.at, self.left, self.right = x[place], Branching(self.depth - 1), Branching(self.depth - 1)
+            self.left.grow(x[:place])
+            self.right.grow(x[place:])
+        else:
+            self.value = np.mean(x)
+
+    def ask(self, t: Any) -> Any:
+        if self.value is not None:
+            return self.value
+        if self.left or self.right is not None:
+            if t >= self.at:
+                return self.right.ask(t)
+            return self.left.ask(t)
+        print("there is nothing to ask")
+        return None
+
+
+def asked_tree(x: Array, places: Array) -> Array:
+    tree = Branching(4)
+    tree.grow(x)
+    return np.array([tree.ask(t) for t in places])
+
+
+def test_objects_that_may_hold_more_and_more_of_their_kind() -> None:
+    x, places = np.linspace(-1, 1, 20), np.array([-0.7, 0.1, 0.5])
+    compiled = weft.compile(asked_tree)
+    with pytest.warns(UserWarning, match="asked_tree was not captured and ran as plain Python"):
+        np.testing.assert_array_equal(compiled(x, places), asked_tree(x, places))

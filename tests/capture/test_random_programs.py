@@ -30,7 +30,7 @@ UNDECIDABLE = re.compile(
     r"|the two sides of the branch at line \d+ disagree on"
     r"|was reshaped before: whether the two share memory"
     r"|was computed in a branch or loop that has ended"
-    r"|the condition of a `while` that writes or prints"
+    r"|the condition of a `while` that writes, prints or raises"
 )
 
 _BATCHES, _EACH = 20, 8

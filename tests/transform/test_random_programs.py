@@ -24,7 +24,7 @@ VARIED = (0, 1, 2, 3)  # a, b, m and s; v and k are integers
 _EACH = 25
 _REFUSED = re.compile(
     r"depending on a branch or loop|share memory|another array by now|that array or another"
-    r"|on one side of a branch only|a `while` that writes or prints|the loop at line \d+ changes what"
+    r"|on one side of a branch only|a `while` that writes, prints or raises|the loop at line \d+ changes what"
     r"|computed in a branch or loop that has ended|disagree on .* float32"
 )
 Arrays = tuple[Any, ...]

@@ -391,6 +391,7 @@ class Join:
 
     def _either(self, name: str, value: Any, side: int) -> Any:
         """A function or an object that one side leaves, or one of some: what it holds becomes known outside."""
+        self.recorder.allowance.spend()  # objects that hold one of several such objects make more and more of them
         if not isinstance(value, OneOf):
             return value if value is None or is_called(value) else self._only(name, value, side)
         test, first, second = value.sides

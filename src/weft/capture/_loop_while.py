@@ -86,7 +86,8 @@ class WhileLoop(Loop):
         assert self.head is not None
         if test.written or has_effects(test) or len(recorder.places.log) > self.tested:
             recorder.refuse(
-                "the condition of a `while` that writes or prints", help="compute it in the body, and test a variable"
+                "the condition of a `while` that writes, prints or raises",
+                help="compute it in the body, and test a variable",
             )
         self.test_value = recorder.arg(recorder.truth(value)) if isinstance(value, Traced) else bool(value)
         recorder.leave(test)
