@@ -23,7 +23,7 @@ from weft.capture._views import Step, is_basic, scalars_in, step_for_key
 from weft.errors import DtypeError, IndexingError, ShapeError, UnknownShape
 from weft.graph import Graph, Node
 from weft.graph._control import cond
-from weft.graph._handed import still_apart, written
+from weft.graph._handed import still_apart, written, written_at
 from weft.ops import Spec
 from weft.ops._dim import Dim, fits_dim, unknown_sizes
 from weft.ops._op import op_of
@@ -72,11 +72,22 @@ class Memory:
             # The caller's array itself is written, and here: what is raised later finds it changed.
             new = self.create(index_update, (contents[0], ..., new), {}, array.buffer.spec)
         known = self.state.known
-        if array.buffer.handed or (array.buffer.target is not None and known is not None and known.seen):
+        if array.buffer.handed:
             new = self.create(written, (contents[0], new), {}, array.buffer.spec)
+        elif array.buffer.target is not None and known is not None and known.seen:
+            new = self._written_now(contents[0], new, array.buffer.spec)
         region.write(array.buffer, new)
         if path:
             region.views[array.buffer] = {path: value}
+
+    def _written_now(self: Any, content: Node, new: Node, spec: Spec) -> Any:
+        """The node that writes an array of the caller's where the graph is now, at the place that `new` changes."""
+        last = next(reversed(self.region.graph.nodes))
+        if new is not last or new.target is not index_update or new.args[0] is not content or new.users:
+            return self.create(written, (content, new), {}, spec)
+        place = new.args[1:]
+        self.region.graph.erase_node(new)
+        return self.create(written_at, (content, *place), {}, spec)
 
     def check_seen(self: Any, args: tuple[Any, ...]) -> None:
         """A node that takes objects, or what they hold, may see arrays of the caller: they are to be written by then.

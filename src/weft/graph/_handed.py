@@ -15,6 +15,7 @@ import numpy as np
 from weft.errors import CaptureError
 from weft.graph._effects import CHECKS, has_side_effect
 from weft.graph._writes import carry_out
+from weft.ops.indexing import assign
 
 _LEAST_HELD = (type, types.ModuleType, types.FunctionType, types.CodeType, str, bytes, int, float, complex)
 _MOST = 10_000  # objects that are looked through for arrays
@@ -30,6 +31,19 @@ def written(array: Any, content: Any) -> Any:
     (True, array([1., 1.]))
     """
     array[...] = content
+    return array
+
+
+@has_side_effect
+def written_at(array: Any, key: Any, value: Any) -> Any:
+    """The array itself, which has this value at this place from now on.
+
+    >>> import numpy as np
+    >>> x = np.zeros(2)
+    >>> written_at(x, 0, 1.0) is x, x
+    (True, array([1., 0.]))
+    """
+    assign(array, key, value)
     return array
 
 
