@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import weft
 from weft.errors import NotDifferentiable
@@ -172,6 +173,27 @@ def test_an_element_that_is_not_there() -> None:
 
     with pytest.raises(NotDifferentiable, match="a list that a loop or a branch changes has no derivative"):
         weft.grad(function)(POINT)
+
+
+def test_what_has_no_derivative_is_named_where_a_loop_hands_it_on() -> None:
+    def ends_early(x: Any) -> Any:
+        p = [x[0]]
+        for _ in range(12):
+            p.append(p[-1] * 0.5)
+            if p[-1] < 0.1:
+                break
+        return p[0] * 2
+
+    def of_a_library(x: Any) -> Any:
+        root, rows = scipy.linalg.sqrtm(np.eye(12) * x[0]), x[0]
+        for i in range(12):
+            rows = rows + root[i] * 2
+        return rows.sum()
+
+    with pytest.raises(NotDifferentiable, match=r"a list that a loop or a branch changes has no derivative"):
+        weft.grad(ends_early)(POINT)
+    with pytest.raises(NotDifferentiable, match=r"^sqrtm has no derivative"):
+        weft.grad(of_a_library)(POINT)
 
 
 def test_numbers_of_python_stay_numbers_of_python() -> None:

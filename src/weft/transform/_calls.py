@@ -153,10 +153,10 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
         return
     if node.is_impure() and not node.meta.get("must_run"):  # a print, or a raise
         return
-    while (source := next((each for each in node.all_input_nodes if _is_unknown(each)), None)) is not None:
+    while (source := _source(node)) is not None:
         node = source  # where it begins
     name = getattr(node.target, "__name__", None) or str(node.target)
-    name = "this line" if name.startswith("_") else name
+    name = "this line" if name.startswith("_") or _control_of(node) is not None else name
     if node.target in (list, dict):
         raise NotDifferentiable(
             f"a {name} that a loop or a branch changes has no derivative",
@@ -169,6 +169,19 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     raise NotDifferentiable(
         f"{name} has no derivative: what it gives is known only when it runs", where=where_of(node), help=help
     )
+
+
+def _source(node: Node) -> Node | None:
+    """What is unknown among the operands of a node; of a part of what a branch or loop gives, among those of that."""
+    control = _control_of(node)
+    inputs = node.all_input_nodes if control is None else control.all_input_nodes
+    return next((each for each in inputs if _is_unknown(each)), None)
+
+
+def _control_of(node: Node) -> Node | None:
+    """The branch or loop of which a node reads a part."""
+    given = node.args[0] if node.target is operator.getitem and node.args else None
+    return given if isinstance(given, Node) and given.bodies else None
 
 
 def runs_as_it_is(node: Node) -> bool:
