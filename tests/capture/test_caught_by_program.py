@@ -404,3 +404,35 @@ def marked_functions(x: Any) -> Any:
 
 def test_a_derivative_of_a_program_that_gives_its_functions_attributes() -> None:
     np.testing.assert_array_equal(weft.grad(marked_functions)(X), np.full(3, 10.0))
+
+
+def asked_for_none_inside(x: Any, rate: Any = None) -> Any:
+    try:
+        scale = 2.0 if rate is not None else 1.0
+    except ZeroDivisionError:
+        scale = 0.0
+    return x * scale
+
+
+def test_a_script_asks_for_none_inside_a_try() -> None:
+    scripted = weft.script(asked_for_none_inside)
+    np.testing.assert_array_equal(scripted(X), X)
+    np.testing.assert_array_equal(scripted(X, 3), X * 2)
+
+
+class Nearest:
+    def __init__(self, centers: Any) -> None:
+        self.centers = centers * 2
+
+    def of(self, row: Any) -> Any:
+        return np.argmin(np.sum((self.centers - row) ** 2, axis=1))
+
+
+def rows_given_to_a_method(x: Any) -> Any:
+    return np.apply_along_axis(Nearest(x[:2]).of, 1, x)
+
+
+def test_a_method_that_a_script_gives_away_is_called_by_its_name() -> None:
+    with pytest.raises(CaptureError, match=r"^of, a method of an object that the program made") as found:
+        weft.script(rows_given_to_a_method)
+    assert "call it in a loop or a comprehension" in str(found.value)

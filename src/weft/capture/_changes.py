@@ -267,7 +267,7 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     if not _only_stores(function):
         if grown:
             recorder.refuse(
-                f"{_name(function)}() of a list that grew under a traced condition",
+                f"{_name(function)}() of a list whose length only running tells",
                 help="make it an array first: np.array(items)",
             )
         args = tuple(callback(recorder, function, value) for value in args)

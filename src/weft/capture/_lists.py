@@ -196,7 +196,7 @@ class GrownList(Items):
     def sort(self, *, key: Any = None, reverse: Any = False) -> None:
         if key is not None:
             self.recorder.refuse(
-                "sort(key=…) of a list that grew under a traced condition", help="make it an array, and use np.argsort"
+                "sort(key=…) of a list whose length only running tells", help="make it an array, and use np.argsort"
             )
         self.recorder.call_method(self.handle, "sort", (), {"reverse": reverse} if reverse is not False else {})
 
@@ -205,9 +205,7 @@ class GrownList(Items):
 
     def set(self, key: Any, value: Any) -> None:
         if isinstance(key, slice):
-            self.recorder.refuse(
-                "a slice of a list that grew under a traced condition is assigned", help="use an array"
-            )
+            self.recorder.refuse("a slice of a list whose length only running tells is assigned", help="use an array")
         self._describe(value)
         self.recorder.create(operator.setitem, (self.handle, key, value), {}, None)
 
@@ -368,7 +366,7 @@ class Gone(Opaque):
     @property
     def node(self) -> Any:
         self.recorder.refuse(
-            "a list that grew under a traced condition is used in a way that is not captured",
+            "a list whose length only running tells is used in a way that is not captured",
             help="make it an array first: np.array(items)",
         )
 

@@ -96,7 +96,10 @@ def may_raise_unseen(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
     return target in (fail, check) or may_raise(target, args, kwargs, type_)
 
 
-QUIET: list[Any] = [print, set_state, set_for_now, set_back, delete_state, new_object, new_container, one_of]
+QUIET: list[Any] = [
+    *(print, set_state, set_for_now, set_back, delete_state, new_object, new_container, one_of),
+    *(operator.is_, operator.is_not),
+]
 """Functions of which no type is known that raise nothing, or nothing that the program's own statement does not."""
 
 

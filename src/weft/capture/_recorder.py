@@ -224,6 +224,11 @@ class Recorder(Running, Memory, Refusals):
     def _refuse_argument(self, value: Any, kind: type) -> NoReturn:
         if isinstance(value, Generated):
             self.refuse("a generator cannot be an argument or a result in a graph", help="make a list of it: list(...)")
+        if kind is types.MethodType:
+            self.refuse(
+                f"{value.__name__}, a method of an object that the program made, cannot be an argument in a graph",
+                help="call it in a loop or a comprehension",
+            )
         self.refuse(
             f"a value of type {kind.__module__}.{kind.__qualname__} cannot be an argument or a result in a graph",
             help=_instead_of(value, kind),
