@@ -14,7 +14,7 @@ from weft.errors import CaptureError
 REFUSED = {
     "np.bmat([[X, X]])": "np.bmat gives a matrix",
     "np.asmatrix(X)": "np.asmatrix gives a matrix",
-    "np.matrix(X)": "numpy.matrix of a traced value",
+    "np.matrix(X, copy=False)": "numpy.matrix of a traced value",
     "x.view(np.matrix)": "matrix is a class of arrays, derived from np.ndarray",
     "x.view(type=np.recarray)": "recarray is a class of arrays, derived from np.ndarray",
     "np.ma.masked_array(x, b)": "MaskedArray of a traced value",

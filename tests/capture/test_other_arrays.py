@@ -198,3 +198,33 @@ def test_an_array_is_updated_by_what_a_wrapped_function_gives(program: Callable[
             except (TypeError, ValueError) as error:  # whole numbers += fractions; shapes
                 results.append((repr(error), shown(given)))
         assert results[1] == results[2] == results[0]
+
+
+def matrices_made_of_numbers(a, b, n):
+    x, p = np.matrix([a, b]).T, np.matrix(np.eye(2))
+    record = x
+    for k in range(n):
+        turn = np.matrix([[np.cos(x[1, 0]), 0.0], [0.0, 0.1]])
+        x = turn * x + np.matrix([[a], [b]])
+        p = turn * p * turn.T + np.matrix([[a, 0], [0, b]])
+        if x[0, 0] > 1.0:
+            x[0, 0] = 0.5
+        p[k % 2, :] = p[k % 2, :] * 2
+        record = np.hstack((record, x))
+    return record, p, p.I, np.asarray(x).ravel(), (x.T * x)[0, 0]
+
+
+def a_matrix_of_an_array(x, n):
+    m = np.matrix(x)
+    x[0, 0] = 8.0
+    m[1, 1] = n
+    return m, m[0], x
+
+
+@pytest.mark.parametrize("make", [weft.compile, weft.script])
+def test_matrices_are_made_of_what_is_traced(make: Any) -> None:
+    numbers, array = make(matrices_made_of_numbers), make(a_matrix_of_an_array)
+    for args in ((0.5, 0.2, 3), (0.5, 0.2, 12), (2.0, 1.0, 2)):
+        assert outcome(numbers, *args) == outcome(matrices_made_of_numbers, *args)
+    for n in (3, 7):
+        assert outcome(array, np.ones((2, 2)), n) == outcome(a_matrix_of_an_array, np.ones((2, 2)), n)

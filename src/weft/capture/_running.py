@@ -336,7 +336,8 @@ class Running(SizeNodes):
             from weft.ops import Spec
 
             return Scalar(self, dtype, self.create(cls, (value,), {}, Spec((), dtype)))
-        if cls in (np.poly1d, np.dtype, np.finfo, np.iinfo) or issubclass(cls, ABCPolyBase):
+        copies = cls is np.matrix and len(args) < 3 and "copy" not in kwargs
+        if copies or cls in (np.poly1d, np.dtype, np.finfo, np.iinfo) or issubclass(cls, ABCPolyBase):
             return self.opaque(cls, args, kwargs)
         return self.refuse(f"{cls.__module__}.{cls.__name__} of a traced value")
 
