@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -436,3 +437,31 @@ def test_a_method_that_a_script_gives_away_is_called_by_its_name() -> None:
     with pytest.raises(CaptureError, match=r"^of, a method of an object that the program made") as found:
         weft.script(rows_given_to_a_method)
     assert "call it in a loop or a comprehension" in str(found.value)
+
+
+def windows(x, size):
+    try:
+        return np.lib.stride_tricks.sliding_window_view(x, size).sum(axis=-1)[0]
+    except ValueError:
+        return "short"
+
+
+def windows_of_a_hundred(x, size):
+    try:
+        return np.lib.stride_tricks.sliding_window_view(x, 100).shape
+    except ValueError:
+        return "short"
+
+
+@pytest.mark.parametrize("dynamic", [None, True, False])
+@pytest.mark.parametrize("program", [windows, windows_of_a_hundred])
+def test_what_a_function_raises_for_some_sizes_is_not_taken_for_what_it_always_raises(program, dynamic) -> None:
+    compiled = weft.compile(program, dynamic=dynamic)
+    for length in (1000, 70, 300):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got = call(compiled, (np.ones(length), 256))
+        if isinstance(got.exception, CaptureError):
+            assert dynamic is True
+        else:
+            assert_same(got, call(program, (np.ones(length), 256)))

@@ -364,6 +364,8 @@ class NumpyCalls:
         if type_ is None:
             type_ = type_of_sample(recorder, result, function)
         node = recorder.create(function, args, kwargs, type_)
+        if samples.open:  # it raises for some sizes
+            recorder.may_not_fit(node, function)
         return shared(recorder, recorder.wrap(node, type_, tensor=False), result, samples, function)
 
     def probe(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,20 +12,28 @@ from weft.capture._values import Array, Scalar
 from weft.capture._views import Step, held
 from weft.graph import Node
 from weft.ops import Spec
-from weft.ops._dim import Dim
+from weft.ops._dim import Dim, hint_of
 from weft.ops._spec import broadcast_shapes
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 _NUMBERS = (bool, int, float, complex)
+_MOST = 1 << 20  # elements of a sample
+
+
+class _NotKnown(Exception):
+    """No sample is as large as the array it stands for."""
 
 
 class Samples:
-    """Small arrays in place of traced ones, equal sizes for equal sizes: of ones, or of numbers that differ."""
+    """Small arrays in place of traced ones, equal sizes for equal sizes: of ones, or of numbers that differ.
 
-    def __init__(self, differing: bool = False) -> None:
-        self.differing = differing
+    With `as_given` they are as large as those of this call; `open` says whether others may be of other sizes then.
+    """
+
+    def __init__(self, differing: bool = False, as_given: bool = False) -> None:
+        self.differing, self.as_given, self.open = differing, as_given, False
         self.made: list[tuple[Array, Any]] = []
         self._sizes: dict[Any, int] = {}
 
@@ -45,11 +54,19 @@ class Samples:
         return value
 
     def _array(self, shape: list[int], dtype: Any) -> Any:
+        if self.as_given and math.prod(shape) > _MOST:
+            raise _NotKnown
         if not self.differing:
             return np.ones(shape, dtype)
         return (np.arange(int(np.prod(shape, dtype=int))) % 7).reshape(shape).astype(dtype)
 
     def _size(self, dim: Any) -> int:
+        if self.as_given:
+            self.open = self.open or isinstance(dim, Dim)
+            size = hint_of(dim)
+            if size is None:
+                raise _NotKnown
+            return int(size)
         if not isinstance(dim, Dim):
             return int(dim) if dim <= 64 else self._sizes.setdefault(dim, 17 + 2 * len(self._sizes))
         if dim.hint is not None and dim.hint <= 64:
@@ -82,8 +99,8 @@ class Shared(Step):
 def sampled(recorder: Recorder, function: Any, args: Any, kwargs: Any, otherwise: Exception | None) -> Any:
     """What a function gives for samples of its arguments, and the samples.
 
-    Where it raises, `otherwise` is raised if given. Else an error of types, or one that does not depend on the values,
-    is the program's own; any other may be due to the samples, and the call is refused.
+    Where it raises, `otherwise` is raised if given. Else an error of types, or one of arrays as large as those of the
+    calls that are captured, is the program's own; any other may be due to the samples, and the call is refused.
     """
     samples, error = Samples(), None
     try:
@@ -92,12 +109,15 @@ def sampled(recorder: Recorder, function: Any, args: Any, kwargs: Any, otherwise
         error = found
     if otherwise is not None:
         raise otherwise
-    samples = Samples(differing=True)
-    try:
-        return _called(function, samples, args, kwargs), samples
-    except Exception as found:  # as above
-        if isinstance(found, TypeError) or (type(found) is type(error) and str(found) == str(error)):
-            raise
+    for samples in (Samples(differing=True), Samples(as_given=True)):
+        try:
+            return _called(function, samples, args, kwargs), samples
+        except _NotKnown:
+            break
+        except Exception as found:  # as above
+            same = type(found) is type(error) and str(found) == str(error)
+            if isinstance(found, TypeError) or (samples.as_given and same and not samples.open):
+                raise
     return recorder.refuse(
         f"{name_of(function)}: what it gives for these arguments cannot be told before it runs ({error})",
         help="put it in a function of your own and mark that with weft.wrap",

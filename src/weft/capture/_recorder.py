@@ -377,7 +377,7 @@ class Recorder(Running, Memory, Refusals):
         """How often only running tells whether sizes are those that a call takes."""
         return len(self.sizes.assumed) + self.sizes.left_open
 
-    def may_not_fit(self, node: Node | None, op: Op) -> None:
+    def may_not_fit(self, node: Node | None, op: Any) -> None:
         """Note that only running tells whether a call has the sizes that it takes."""
         if node is not None and self.keeps_raising:
             node.meta["raises"] = "sizes"
