@@ -24,6 +24,7 @@ import json
 import linecache
 import math
 import operator
+import os.path
 import re
 import statistics
 import string
@@ -417,6 +418,43 @@ def test_texts_that_are_joined(program: Callable[..., Any]) -> None:
                 compiled(x)
         else:
             assert repr(compiled(x)) == repr(program(x))
+
+
+def searched(x):
+    text = f"{x[0]:.2f} of {x[1]}"
+    found = re.search("[5-9]", text)
+    place = -1 if found is None else found.start()
+    return re.sub(r"\d", "#", text), re.split(" of ", text), re.findall(r"\d+", string=text), place
+
+
+def wrapped_at(x):
+    text = "a line of " + str(x[0]) + " words, " * 3
+    return textwrap.wrap(text, 12), textwrap.fill(text, width=20), textwrap.indent(text, "> ")
+
+
+def named_by_number(x):
+    path = os.path.join("runs", f"{x[0]}.npy")
+    return os.path.basename(path), os.path.splitext(path), path
+
+
+def searched_for_what_is_none(x):
+    return re.match(f"({x[0]}", "1")
+
+
+@pytest.mark.parametrize("program", [searched, wrapped_at, named_by_number, searched_for_what_is_none])
+def test_texts_of_the_running_graph_are_searched_and_cut_when_it_runs(program: Callable[..., Any]) -> None:
+    compiled = weft.compile(program)
+    for factor in (1.0, 3.0, 0.25):
+        x = np.array([1.0, 2.0]) * factor
+        assert raised(compiled, x) == raised(program, x)
+    assert not compiled._ran_plainly
+
+
+def raised(function, x):
+    try:
+        return repr(function(x))
+    except re.error as error:
+        return repr(error)
 
 
 def summed(mask, image=None, *, scale=1.0):

@@ -191,7 +191,7 @@ class Running(SizeNodes):
         if function in CONTROL or _is_library(function):
             if package_name(function) == "numpy":
                 return self.run_numpy(function, args, kwargs)
-            if function.__module__ == "dataclasses" and is_opaque(args):
+            if _only_reads(function, args, kwargs) and is_opaque((args, kwargs)):
                 return self.opaque(function, args, kwargs)
             return function(*args, **kwargs) if function in CONTROL else uncaptured(self, function, args, kwargs)
         if inspect.iscoroutinefunction(function):
@@ -626,6 +626,13 @@ def _is_straight(code: types.CodeType) -> bool:
     return not set(other) - {"STORE_FAST"} and not code.co_freevars
 
 
+_PATHS = ("join", "split", "splitext", "basename", "dirname")
+_READING = {
+    "re": ("match", "search", "fullmatch", "sub", "subn", "split", "findall", "escape"),
+    "textwrap": ("wrap", "fill", "shorten", "dedent", "indent"),
+    "posixpath": _PATHS,
+    "ntpath": _PATHS,
+}
 _ASKING = frozenset({vars, iter, next, hasattr, getattr, callable, chr, ord, hash, ascii, bin, hex, oct, issubclass})
 
 
@@ -638,6 +645,15 @@ def _is_library(function: Any) -> bool:
     if root in ("numpy", "weft"):
         return not module.startswith(("weft.nn", "weft.random"))  # those draw numbers, new ones in each call
     return root in sys.stdlib_module_names and root != "__main__"
+
+
+def _only_reads(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a function of the standard library reads the objects or texts that it is given, and nothing else."""
+    module = function.__module__
+    if module == "dataclasses":
+        return True
+    calls = any(isinstance(value, types.FunctionType) for value in (*args, *kwargs.values()))
+    return not calls and function.__name__ in _READING.get(module, ())
 
 
 def _holds_arrays(result: Any) -> bool:
