@@ -178,3 +178,30 @@ def merges_its_argument(items):
 def test_a_list_that_is_an_argument_is_sorted_by_what_a_function_of_the_program_gives(program: Any) -> None:
     given = [[8.0, 10.0], [2.0, 6.0], [1.0, 3.0]], [[4.0, 5.0], [1.0, 4.0]], [[3.0, 4.0]]
     assert fates(program, *((items,) for items in given))[0] == SAME
+
+
+def greatest_of_those_found(x, scale):
+    big = x[x > 0.3]
+    first = max(range(len(big)), key=lambda k: abs(big[k] - scale))
+    last = min(range(len(big)), key=lambda k: (big[k] * scale, k))
+    return first, last, big[first]
+
+
+def row_to_exchange(x, scale):
+    table = [[float(v), v * scale] for v in x]
+    for i in range(len(table) - 1):
+        largest = max(range(i, len(table)), key=lambda row: abs(table[row][i % 2]))
+        table[i], table[largest] = table[largest], table[i]
+    return table
+
+
+@pytest.mark.parametrize("make", [weft.compile, weft.script])
+@pytest.mark.parametrize("program", [greatest_of_those_found, row_to_exchange])
+def test_a_key_may_read_variables_where_only_running_tells_how_many_values_there_are(program: Any, make: Any) -> None:
+    captured = make(program)
+    for row in ([0.5, 0.4, 2.0, 2.0], [2.0, -1.0, 0.9, 0.5], [np.nan, 1.0, 1.0, -4.0], [0.1, 0.7, 0.2, 0.2]):
+        for scale in (0.5, -2.0):
+            _same("result", captured(np.array(row), scale), program(np.array(row), scale), 0.0)
+    if program is greatest_of_those_found:
+        with pytest.raises(ValueError, match="empty"):
+            captured(np.array([0.1, 0.2]), 0.5)

@@ -42,6 +42,8 @@ def ordered_array(recorder: Recorder, values: Array, reverse: Any) -> list[Any]:
 
 def extreme(recorder: Recorder, function: Any, values: Any, key: Any, default: dict[str, Any]) -> Any:
     """`min(values, key=key)`, or `max`."""
+    if recorder.branches and key is not None and not default and _is_unknown(recorder, values):
+        return recorder._deeper(recorder.bind(greatest if function is max else least), (values, key), {})
     rows = _rows(recorder, values, f"{function.__name__}(…, key=…)")
     keys = _keys(recorder, rows, key)
     if not rows:
@@ -57,10 +59,17 @@ _HELP = "use arrays: order = np.argsort(keys, kind='stable'), then values[order]
 def _rows(recorder: Recorder, values: Any, what: str) -> list[Any]:
     grown = recorder.lists.get(values)
     values = values if grown is None else grown
-    unknown = isinstance(values, Opaque) or (isinstance(values, Items) and values.traced)
-    if unknown and not (isinstance(values, Items) and recorder.can_decide(values.length)):
+    if _is_unknown(recorder, values):
         recorder.refuse(f"{what} of traced values of which the number is known only when the graph runs", help=_HELP)
     return list(recorder.items(values)) if isinstance(values, Array) else list(values)
+
+
+def _is_unknown(recorder: Recorder, values: Any) -> bool:
+    """Whether only running tells how many values there are."""
+    grown = recorder.lists.get(values)
+    values = values if grown is None else grown
+    unknown = isinstance(values, Opaque) or (isinstance(values, Items) and values.traced)
+    return unknown and not (isinstance(values, Items) and recorder.can_decide(values.length))
 
 
 def _keys(recorder: Recorder, rows: list[Any], key: Any) -> list[Any]:
@@ -79,3 +88,34 @@ def _row(recorder: Recorder, rows: list[Any], place: Any) -> Any:
     if all(type(row) is int and row == k for k, row in enumerate(rows)):
         return place
     return recorder.run_getitem(rows, place)
+
+
+# Captured themselves, as the program's own loops are: of values whose number only running tells.
+
+
+def greatest(values: Any, key: Any) -> Any:
+    """`max(values, key=key)`."""
+    items = list(values)
+    if not items:
+        return max(())
+    found = items[0]
+    most = key(found)
+    for value in items[1:]:
+        rank = key(value)
+        if rank > most:
+            found, most = value, rank
+    return found
+
+
+def least(values: Any, key: Any) -> Any:
+    """`min(values, key=key)`."""
+    items = list(values)
+    if not items:
+        return min(())
+    found = items[0]
+    most = key(found)
+    for value in items[1:]:
+        rank = key(value)
+        if rank < most:
+            found, most = value, rank
+    return found
