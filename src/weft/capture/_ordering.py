@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._convert import is_converted
 from weft.capture._iterables import Items
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, is_traced
@@ -43,7 +44,7 @@ def ordered_array(recorder: Recorder, values: Array, reverse: Any) -> list[Any]:
 def extreme(recorder: Recorder, function: Any, values: Any, key: Any, default: dict[str, Any]) -> Any:
     """`min(values, key=key)`, or `max`."""
     if recorder.branches and key is not None and not default and _is_unknown(recorder, values):
-        return recorder._deeper(recorder.bind(greatest if function is max else least), (values, key), {})
+        return one_by_one(recorder, function, values, key)
     rows = _rows(recorder, values, f"{function.__name__}(…, key=…)")
     keys = _keys(recorder, rows, key)
     if not rows:
@@ -51,6 +52,20 @@ def extreme(recorder: Recorder, function: Any, values: Any, key: Any, default: d
     if not is_traced(keys):
         return rows[place_of(keys, function is max)]
     return _row(recorder, rows, _placed(recorder, place_of, keys, function is max, int))
+
+
+def is_by_outside(recorder: Recorder, given: dict[str, Any]) -> bool:
+    """Whether a key is all that is given, and reads variables of the program: it cannot run on its own."""
+    key: Any = given.get("key")
+    if not recorder.branches or len(given) != 1 or not is_converted(key):
+        return False
+    written = recorder.libraries.callbacks.template(key)
+    return bool(written.__code__.co_freevars or written.__defaults__ or key.__defaults__ or key.__kwdefaults__)
+
+
+def one_by_one(recorder: Recorder, function: Any, values: Any, key: Any) -> Any:
+    """`min(values, key=key)`, or `max`, as a loop of the graph."""
+    return recorder._deeper(recorder.bind(greatest if function is max else least), (values, key), {})
 
 
 _HELP = "use arrays: order = np.argsort(keys, kind='stable'), then values[order]; np.argmin and np.argmax find a place"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._changes import uncaptured
-from weft.capture._convert import is_converted
 from weft.capture._copying import COPYING, copied
 from weft.capture._generators import Generated
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
@@ -27,7 +26,7 @@ from weft.capture._memory import taken_out
 from weft.capture._merge import is_open, refuse_mixed
 from weft.capture._once import once
 from weft.capture._opaque import Opaque, is_opaque
-from weft.capture._ordering import extreme, greatest, least, ordered, ordered_array
+from weft.capture._ordering import extreme, is_by_outside, one_by_one, ordered, ordered_array
 from weft.capture._own_methods import with_begun
 from weft.capture._own_operators import is_own_class
 from weft.capture._plain import SIGNS
@@ -99,9 +98,8 @@ class PythonCalls:
             return function(lambda *row: self.recorder.run(of_program, row, {}), *args[1:], **kwargs)
         if function in _ORDERING and kwargs.get("key") is not None and not isinstance(args[0], Opaque):
             return PYTHON[function](self, *args, **kwargs)  # the key may give what is traced
-        if function in (min, max) and len(args) == 1 and list(kwargs) == ["key"] and self._sees_outside(kwargs["key"]):
-            found = greatest if function is max else least
-            return self.recorder._deeper(self.recorder.bind(found), (args[0], kwargs["key"]), {})
+        if function in (min, max) and len(args) == 1 and is_by_outside(self.recorder, kwargs):
+            return one_by_one(self.recorder, function, *args, **kwargs)
         if function in _OF_ITSELF and args and not is_traced_itself(args[0]) and not is_opaque(args[1:]):
             return function(*args, **kwargs)
         if function is operator.getitem and len(args) == 2 and not isinstance(args[0], Traced):
@@ -126,13 +124,6 @@ class PythonCalls:
         if module in ("math", "cmath") and (any(map(is_traced, args))):
             return self._math(function, args, kwargs)
         return uncaptured(self.recorder, function, args, kwargs)
-
-    def _sees_outside(self, key: Any) -> bool:
-        """Whether a function of the program reads variables from outside: it cannot run on its own with the graph."""
-        if not self.recorder.branches or not is_converted(key):
-            return False
-        written = self.recorder.libraries.callbacks.template(key)
-        return bool(written.__code__.co_freevars or written.__defaults__ or key.__defaults__ or key.__kwdefaults__)
 
     def _reduced(self, function: Any, items: Collected) -> Any:
         """What `max`, `sum` and their like go over: arrays of numbers, or the list of tuples or other containers."""
