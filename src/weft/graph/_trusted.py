@@ -31,6 +31,7 @@ import numpy as np
 
 from weft import errors, pytree
 from weft.graph._control import CONTROL, check, fail
+from weft.graph._handed import written, written_at
 from weft.graph._list_arrays import LIST_ARRAYS
 from weft.graph._literals import is_variable
 from weft.graph._looping import LOOPING
@@ -147,7 +148,7 @@ _LONGEST_NAME = 1000
 
 Refuse = Callable[[str], NoReturn]
 
-_CONTROL = (*CONTROL, *LOOPING, *LIST_ARRAYS, check, fail)
+_CONTROL = (*CONTROL, *LOOPING, *LIST_ARRAYS, check, fail, written, written_at)
 
 
 @functools.cache
