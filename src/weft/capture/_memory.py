@@ -89,13 +89,16 @@ class Memory:
         self.region.graph.erase_node(new)
         return self.create(written_at, (content, *place), {}, spec)
 
-    def check_seen(self: Any, args: tuple[Any, ...]) -> None:
+    def check_seen(self: Any, args: tuple[Any, ...], name: Any = None) -> None:
         """A node that takes objects, or what they hold, may see arrays of the caller: they are to be written by then.
 
-        The capture learns that, and begins again.
+        The capture learns that, and begins again. `name` is that of an attribute or a method of the first of them: a
+        list does not look at what is appended to it.
         """
         known = self.state.known
         if known is None or known.seen or self.untyped:
+            return
+        if name in ("append", "appendleft") and id(args[0]) in self.state.lists:
             return
         region = self.region
         while region is not None:

@@ -159,7 +159,7 @@ class Recorder(Running, Memory, Refusals):
         if self.state.sets and (raising or unknown):
             self.state.flush_all()
         if unknown and self.stores:
-            self.check_seen(args)
+            self.check_seen(args, args[1] if target is getattr else None)
         node = graph.create_node("call_function", target, node_args, node_kwargs, name)
         if isinstance(type_, type) or target is getattr:  # of the shape of an array, for a size
             self.computed[node] = node_args  # dead nodes forget them, and guards may need them
@@ -582,7 +582,7 @@ class Recorder(Running, Memory, Refusals):
         node_kwargs = {key: self.arg(value) for key, value in kwargs.items()}
         self.raising += 1
         if self.stores:
-            self.check_seen((owner, *args))
+            self.check_seen((owner, *args), name)
         self.stores += isinstance(owner, Opaque) and name in _WRITING_METHODS
         if self.state.sets:
             self.state.flush_all()

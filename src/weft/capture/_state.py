@@ -11,6 +11,7 @@ Which places and containers these are is learned: the first change of one ends t
 from __future__ import annotations
 
 import types
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -101,6 +102,7 @@ class State:
         self.dicts: dict[int, tuple[Any, Any]] = {}  # by id, the `__dict__` of an object, and the object
         self.handed_over: dict[int, tuple[Any, Opaque]] = {}  # by id, containers, and what they are from then on
         self.kept: list[Any] = []  # whose ids are remembered
+        self.lists: set[int] = set()  # ids of what stands for a list or a deque that is an input
         self.views: dict[int, tuple[Any, Node]] = {}  # by id, views that objects hold: every later use is of that one
         self._making: list[Any] = []  # objects of the program's that the graph is about to make
         self.count = 0  # how often places were changed
@@ -170,6 +172,7 @@ class State:
         ):
             leaf = Leaf(made.label, value, self._placeholder(name))
             leaf.traced = made.traced = Opaque(recorder, leaf.node)
+            self.lists.update([id(made.traced)] if type(value) in (list, deque) else [])
             made.leaves = [leaf]
             return True
         leaves, tree = pytree.flatten(value) if isinstance(value, tuple) else ([value], LEAF)
