@@ -249,6 +249,8 @@ def test_graphs_for_numbers_that_do_not_come_again_end() -> None:
     again = weft.compile(in_order)
     assert told(lambda: [again(numbers) for numbers in lists for _ in range(2)]) == []
     assert again.cache_info().misses == 20
+    wanted = weft.compile(in_order, dynamic=False)
+    assert told(lambda: [wanted(numbers) for numbers in lists]) == []
 
 
 def pushed(room: Any, used: Any, seen: Any, at: int, sink: int, flow: int) -> int:

@@ -130,7 +130,7 @@ PROGRAMS = (
 @pytest.mark.parametrize("dynamic", [None, False])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_view_where_numpy_gives_one(program: Callable[..., Any], dynamic: bool | None) -> None:
-    compiled = weft.compile(program, dynamic=dynamic, budget=None)  # many graphs for many layouts
+    compiled = weft.compile(program, dynamic=dynamic)
     for n in (1, 2, 4, 3):
         for given, other in zip(grids(), grids(), strict=True):
             assert_same(call(compiled, (given, n)), call(program, (other, n)), identity=True)

@@ -68,8 +68,11 @@ class Allowance:
         )
 
 
-def too_many(entries: list[Any], hits: int, factor: float | None) -> str | None:
-    """Why a function with so many graphs is not captured again, after so many calls that found one; None if it may."""
+def too_many(entries: list[Any], hits: int | None, factor: float | None) -> str | None:
+    """Why a function with so many graphs is not captured again; None if it may.
+
+    `hits` is how many calls have found a graph, None where the user wants one for each size and number.
+    """
     graphs = len(entries)
     in_vain = sum(entry.static and entry.made_at == hits for entry in entries)
     if factor is None or (graphs < _GRAPHS * factor and in_vain < _IN_VAIN * factor):

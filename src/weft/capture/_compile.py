@@ -368,7 +368,7 @@ class CompiledFunction:
                 self._known.differs(*condition.learns)
         if any(condition.plain for condition in failing):
             return None, None
-        beyond = too_many(self._entries, self._hits, self._budget)
+        beyond = too_many(self._entries, None if self._dynamic is False else self._hits, self._budget)
         if beyond is not None:
             if self._hits < len(self._entries) <= len(self._runs):
                 self._runs = ()  # hardly a call came again; those that do bring their graphs back
