@@ -228,6 +228,16 @@ def test_base_of_a_view_is_the_array_that_owns_the_memory() -> None:
     assert not compiled._ran_plainly
 
 
+def test_base_is_asked_for_twice() -> None:
+    def pruned(x):
+        return x.copy() if x.base is not None and x.size < x.base.size // 2 else x
+
+    compiled = weft.compile(pruned)
+    for given in (np.arange(4.0), np.arange(9.0)[2:4], np.arange(9.0)[1:]):
+        assert seen(compiled(given)) == seen(pruned(given))
+    assert not compiled._ran_plainly
+
+
 def test_base_of_what_was_written_is_refused() -> None:
     def program(x):
         x[0] = 5

@@ -55,10 +55,18 @@ def _base(recorder: Recorder, a: Array) -> Any:
         recorder.refuse(".base of what may be a view", help="compute with the array itself, or copy it: .copy()")
     if buffer.target is None:
         return type(a)(recorder, buffer, (), buffer.spec) if a.path else None
-    if recorder.region.read(buffer) is not recorder.region.lift(buffer.target):
+    if _was_written(recorder, buffer):
         recorder.refuse(".base of an array that was written before", help="ask for it before the write")
     recorder.hand_out(a)
     return recorder.opaque(getattr, (a, "base"), {})
+
+
+def _was_written(recorder: Recorder, buffer: Any) -> bool:
+    """Whether the program has written an array of the caller's."""
+    region: Any = recorder.region
+    while region is not None and buffer not in region.written:
+        region = region.parent
+    return region is not None or recorder.root.held.get(buffer, buffer.target) is not buffer.target
 
 
 @method("copy", "__copy__")
