@@ -244,8 +244,8 @@ def test_graphs_for_numbers_that_do_not_come_again_end() -> None:
     lists = [[math.cos(j + k) for j in range(6)] for k in range(20)]
     (warning,) = told(lambda: [compiled(numbers) for numbers in lists])
     assert "captured 16 times already, each for other arguments, the last of them for numbers that did not" in warning
-    assert [compiled(numbers) for numbers in lists] == [sorted(numbers) for numbers in lists]
     assert compiled.cache_info().misses == 16
+    assert [compiled(numbers) for numbers in lists] == [sorted(numbers) for numbers in lists]
     again = weft.compile(in_order)
     assert told(lambda: [again(numbers) for numbers in lists for _ in range(2)]) == []
     assert again.cache_info().misses == 20
