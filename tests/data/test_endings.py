@@ -148,6 +148,36 @@ def test_an_interrupt_while_workers_start_is_the_consumers_alone(begin: Begin) -
     assert errors.count("Traceback") == errors.count("KeyboardInterrupt") == 1, errors
 
 
+ALARM = """
+import logging, os, signal, threading, time
+from weft.data import DataLoader
+
+class Alarm(Exception):
+    pass
+
+def ring(*_):
+    raise Alarm
+
+signal.signal(signal.SIGALRM, ring)
+os.register_at_fork(after_in_parent=lambda: time.sleep(0.5))  # an exception in here is shown, and goes no further
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+try:
+    list(DataLoader(range(4), num_workers=2, multiprocessing_context="fork"))
+except Alarm:
+    print("raised")
+logger = threading.Thread(target=logging.getLogger, args=("other",), daemon=True)
+logger.start()
+logger.join(10)
+print("locked" if logger.is_alive() else "free")
+"""
+
+
+def test_an_alarm_while_workers_start_is_raised_after_it(begin: Begin) -> None:
+    process = begin(ALARM)
+    output, errors = process.communicate(timeout=30)
+    assert (output.split(), errors) == (["raised", "free"], "")
+
+
 EXIT = """
 import gc, sys, time, loadable
 from weft.data import DataLoader, pipeline

@@ -72,7 +72,7 @@ def _take_signals() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _set_seeds(fetcher: Fetcher, index: int, count: int) -> None:

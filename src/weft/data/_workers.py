@@ -294,11 +294,15 @@ def _start(process: Any, forks: bool) -> None:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Signals wait: a process forked in here gets none before it has said what it does with them."""
+    """Signals wait: a forked process gets none before it has said what it does with them.
+
+    Nor does a handler that raises cut short what Python and its modules do around a fork: the lock of `logging`, which
+    they hold meanwhile, would stay locked for every other thread.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         yield
     finally:
