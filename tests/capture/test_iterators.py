@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -276,3 +277,47 @@ def test_an_iterator_used_by_two_is_refused_in_scripts(program: Callable[..., An
 def test_an_iterator_gone_through_once_is_scripted() -> None:
     x = np.arange(6.0)
     assert weft.script(after_the_first)(x) == after_the_first(x)
+
+
+def array_of_a_range(n):
+    return np.array(range(n)), -np.asarray(range(1, n + 1))
+
+
+def sums_of_ranges(n):
+    return np.sum(range(n)), np.cumsum(range(n)), np.dot(range(n), range(n)), np.maximum(range(n), 2)
+
+
+def joined_with_a_range(n):
+    return np.hstack([np.ones(2, int), range(n)]), np.ones(n, int) + range(n), np.array(range(n), np.int8)
+
+
+def sums_of_shorter_ranges(n):
+    total = 0.0
+    for i in range(n, -1, -1):
+        total += np.sum(range(i)) / 3
+    return np.array([np.sum(range(i)) for i in range(n)]), total
+
+
+def indexed_by_ranges(n):
+    x = np.ones((4, 4), int)
+    x[range(n), range(n)] = 0
+    return x, x[range(n), 0], x[range(n)]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [array_of_a_range, sums_of_ranges, joined_with_a_range, sums_of_shorter_ranges, indexed_by_ranges],
+)
+@pytest.mark.parametrize("first", [3, 0])
+def test_an_array_of_an_empty_range_is_of_floats(program: Callable[..., Any], first: int) -> None:
+    compiled = weft.compile(program)
+    for n in (first, 3, 0, 1, 2):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*ran as plain Python")
+            assert seen(compiled(n)) == seen(program(n))
+
+
+def test_a_script_makes_arrays_of_ranges_as_numpy_does() -> None:
+    scripted = weft.script(array_of_a_range)
+    for n in (3, 0):
+        assert seen(scripted(n)) == seen(array_of_a_range(n))

@@ -215,7 +215,8 @@ class Memory:
     def _indices(self: Any, part: Any) -> Any:
         if isinstance(part, range) or _is_empty(part):  # NumPy makes integers of none, too
             return np.asarray(part, np.intp)
-        return self.numpy.function(np.asarray, (part,), {})
+        typed = {"dtype": np.intp} if isinstance(part, RangeItems) else {}
+        return self.numpy.function(np.asarray, (part,), typed)
 
     def setitem(self: Any, array: Array, key: Any, value: Any) -> None:
         """`array[key] = value`."""

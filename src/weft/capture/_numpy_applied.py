@@ -72,21 +72,23 @@ def _each_pair(function: Any, x: Any, y: Any, dtype: Any) -> Any:
 def _apply_along_axis(recorder: Recorder, func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
     if not _is_program(func1d):
         return recorder.numpy._as_it_is(np.apply_along_axis, (func1d, axis, arr, *args), kwargs)
-    if kwargs:
-        recorder.refuse("np.apply_along_axis with keyword arguments", help="give them by position")
-    return _captured(recorder, _along, func1d, axis, _as_array(recorder, arr, None, copy=False), args)
+    return _captured(recorder, _along, func1d, axis, _as_array(recorder, arr, None, copy=False), args, kwargs)
 
 
-def _along(function: Any, axis: int, array: Any, args: Any) -> Any:
+def _along(function: Any, axis: int, array: Any, args: Any, kwargs: Any) -> Any:
     moved = np.moveaxis(array, axis, -1)
     count = math.prod(moved.shape[:-1])
     if count == 0:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     rows = moved.reshape(count, moved.shape[-1])
-    made = np.array([function(row, *args) for row in rows])
-    if made.ndim == 1:
-        return made.reshape(moved.shape[:-1])
-    return np.moveaxis(made.reshape(moved.shape[:-1] + made.shape[1:]), -1, axis)
+    first = np.asanyarray(function(rows[0], *args, **kwargs))
+    made = np.zeros((count, *first.shape), first.dtype)  # the first one decides, as NumPy has it
+    made[0] = first
+    for k in range(1, count):
+        made[k] = function(rows[k], *args, **kwargs)
+    start = axis % array.ndim  # a result lies where the axis was
+    places = range(start, start + first.ndim)
+    return np.moveaxis(made.reshape(moved.shape[:-1] + first.shape), range(-first.ndim, 0), places)
 
 
 @special(np.piecewise)

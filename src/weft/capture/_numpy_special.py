@@ -20,6 +20,7 @@ from weft.capture._numpy_probe import Shared
 from weft.capture._opaque import Opaque
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.capture._views import held
+from weft.graph._list_arrays import with_rows
 from weft.ops import Spec
 from weft.ops._dim import Dim, hint_of
 from weft.ops._numpy import op_call
@@ -80,7 +81,7 @@ def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool, order: 
     if isinstance(value, GrownList):
         return in_order(recorder, value.array(dtype), order)
     if isinstance(value, RangeItems):
-        return recorder.numpy.function(np.arange, (value.start, value.stop, value.step), {"dtype": dtype or np.int64})
+        return _of_range(recorder, value, dtype)
     if isinstance(value, Collected):
         return _as_array(recorder, value.listed(dtype), dtype, copy=copy, order=order)
     if isinstance(value, Opaque):
@@ -93,6 +94,17 @@ def _as_array(recorder: Recorder, value: Any, dtype: Any, *, copy: bool, order: 
         value = _nested(recorder, value)
     made = call_named(recorder, "asarray", value, **({} if dtype is None else {"dtype": dtype}))
     return in_order(recorder, made, order)
+
+
+def _of_range(recorder: Recorder, numbers: RangeItems, dtype: Any) -> Any:
+    """The numbers of a range, which NumPy makes floats of where there are none, as of an empty list."""
+    bounds = (numbers.start, numbers.stop, numbers.step)
+    filled = numbers.filled if dtype is None else True
+    if isinstance(filled, Scalar) and not recorder.can_decide(filled):
+        made = recorder.numpy.function(np.arange, bounds, {"dtype": np.int64})
+        return recorder.wrap(recorder.create(with_rows, (made,), {}, made.spec), made.spec)
+    decided = recorder.decide(filled) if isinstance(filled, Scalar) else filled
+    return recorder.numpy.function(np.arange, bounds, {"dtype": dtype or (np.int64 if decided else np.float64)})
 
 
 def _nested(recorder: Recorder, value: Any) -> Any:
