@@ -81,6 +81,34 @@ def test_what_answers_anew_is_refused(call: Any, name: str) -> None:
     assert caught.value.help
 
 
+def test_what_a_path_finds_is_asked_at_each_call(tmp_path: Path) -> None:
+    def program(x: Any, folder: str, name: str) -> Any:
+        file = Path(folder).resolve() / name
+        return x * float(file.read_text()) if file.exists() else x
+
+    compiled = weft.compile(program)
+    for text in ("3", "4", None):
+        (tmp_path / "a").write_text(text) if text else (tmp_path / "a").unlink()
+        np.testing.assert_array_equal(compiled(X, str(tmp_path), "a"), X * float(text or 1))
+    assert compiled.cache_info().misses == 1
+
+
+def test_a_path_may_be_given_to_code_that_is_not_captured(tmp_path: Path) -> None:
+    read = weft.wrap(lambda path: float(path.read_text()))
+
+    def program(x: Any, folder: str) -> Any:
+        path = Path(folder) / "a"
+        return x * read(path), path
+
+    compiled = weft.compile(program)
+    for text in ("3", "4"):
+        (tmp_path / "a").write_text(text)
+        scaled, path = compiled(X, str(tmp_path))
+        np.testing.assert_array_equal(scaled, X * float(text))
+        assert path == tmp_path / "a"
+    assert compiled.cache_info().misses == 1
+
+
 def test_nothing_is_saved_while_capturing(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
 

@@ -22,6 +22,7 @@ import sys
 import types
 import warnings
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -236,7 +237,7 @@ class Libraries:
             raise StaysWhole(found[1])
 
     def constant(self, value: Any) -> Any:
-        """The node of a module or of the limits of a dtype; an object that only its library can make is left to it."""
+        """The node of a module, a path or a dtype's limits; an object that only its library can make is left to it."""
         self.check_made(value)
         if isinstance(value, (np.finfo, np.iinfo)):
             return self.recorder.create(type(value), (value.dtype,), {}, None)
@@ -244,6 +245,8 @@ class Libraries:
             return self.recorder.create(functools.reduce, (operator.or_, [*value.__args__]), {}, None)
         if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value:
             return self.recorder.create(import_module, (value.__name__,), {}, None)
+        if isinstance(value, PurePath) and _where.package_name(type(value)) == "pathlib":
+            return self.recorder.create(type(value), (str(value),), {}, None)
         return None
 
 

@@ -1,7 +1,9 @@
 """Functions that read or change the world: the clock, Python's random numbers, files, what a user types.
 
 A captured program would call them once, when it is captured: it would go on with that answer for ever, and write a file
-no more.
+no more. What a path asks of the files is a call in the graph.
+
+    there = Path("a.csv").exists()      # PosixPath_1 = pathlib.PosixPath('a.csv');  exists = PosixPath_1.exists()
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import random
 import secrets
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from weft._where import package_name
+from weft.capture._opaque import Opaque
 
 _HELP = "call it outside, and pass what it gives as an argument"
 _SAVE = "return the arrays, and save them outside"
@@ -40,10 +44,10 @@ _MODULES: dict[str, str] = {"numpy": "np", "builtins": "", "_io": "", "io": "", 
 _NOW = {"now", "utcnow", "today"}
 _OF_FILES = frozenset(
     {
-        *("open", "read_text", "read_bytes", "write_text", "write_bytes", "exists", "is_file", "is_dir", "iterdir"),
-        *("glob", "rglob", "stat", "mkdir", "unlink", "touch", "rename", "resolve"),
+        *("open", "write_text", "write_bytes", "iterdir", "glob", "rglob", "mkdir", "unlink", "touch", "rename"),
     }
 )
+_ASKING = frozenset({"exists", "is_file", "is_dir", "stat", "resolve", "read_text", "read_bytes"})
 
 
 def refuse_iterator(recorder: Any, value: Any) -> None:
@@ -64,6 +68,14 @@ def refuse_file(recorder: Any, value: Any) -> None:
             f"a {type(value).__name__} from outside is read or written: that would happen once, at the capture",
             help="read or write it outside, and pass what it gives as an argument",
         )
+
+
+def asked_of_files(recorder: Any, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the method of a path finds in the files, asked when the graph runs; None of any other method."""
+    path = method.__self__
+    if not isinstance(path, Path) or package_name(type(path)) != "pathlib" or method.__name__ not in _ASKING:
+        return None
+    return recorder.call_method(Opaque(recorder, recorder.arg(path)), method.__name__, args, kwargs)
 
 
 def refuse_outside(recorder: Any, function: Any) -> None:

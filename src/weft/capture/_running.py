@@ -35,7 +35,7 @@ from weft.capture._numpy_special import polynomial_value, traced_in
 from weft.capture._object_calls import by_method
 from weft.capture._one_of import OneOf, class_by_node, is_class
 from weft.capture._opaque import Opaque, is_opaque
-from weft.capture._outside import refuse_outside
+from weft.capture._outside import asked_of_files, refuse_outside
 from weft.capture._own_operators import called_operator, overridden
 from weft.capture._parts import call_module
 from weft.capture._post_init import construct, finishes_itself
@@ -117,6 +117,9 @@ class Running(SizeNodes):
                 return self.training.of_schedule(function, args, kwargs)
             if isinstance(function.__self__, Tensor):
                 return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
+            asked = asked_of_files(self, function, args, kwargs)
+            if asked is not None:
+                return asked
             return self.call(function.__func__, (function.__self__, *args), kwargs)
         if function.__class__ in _BUILTIN:
             for place, value in enumerate(args):
