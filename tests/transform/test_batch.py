@@ -53,6 +53,27 @@ def test_a_generator_that_the_function_makes_draws_the_same_for_each() -> None:
     np.testing.assert_array_equal(found, np.stack([np.random.default_rng(0).normal(size=2)] * 3))
 
 
+def test_what_each_example_seeds_draws_the_same_for_each() -> None:
+    def top(x: float) -> Any:
+        np.random.seed(42)
+        weft.manual_seed(7)
+        return np.random.rand() + x, weft.random.normal((2,)) + x
+
+    def within(x: float) -> Any:
+        total = 0.0
+        while total < x:
+            np.random.seed(int(total))
+            total = total + np.random.rand()
+        return total + np.random.rand()
+
+    given = np.array([0.5, 1.5, 3.5])
+    found = (*rows(top, given, size=3), *rows(within, given, size=3))
+    weft.manual_seed(7)
+    np.testing.assert_array_equal(found[1], weft.random.normal((2,)) + given[:, None])
+    np.testing.assert_array_equal(found[0], np.random.RandomState(42).rand() + given)
+    np.testing.assert_array_equal(found[2], [within(x) for x in given])
+
+
 def test_draws_depend_on_the_parameters_of_the_example() -> None:
     def counts(rate: float) -> Any:
         return weft.random.poisson(rate, (200,)), weft.random.normal((200,), rate, 0.1)

@@ -449,12 +449,15 @@ def batch_nodes(
     be batched, the examples run one after the other.
     """
     from weft.transform._batch_bodies import take_back
+    from weft.transform._batch_calls import seeds
     from weft.transform._batch_rows import each_row
 
     nodes = [node for node in nodes if node.op not in ("placeholder", "output")]
     batch = Batch(builder, size, dict(known))
     mark = builder.mark()
     try:
+        if any(map(seeds, nodes)):
+            raise Unbatchable("random numbers that each example seeds")
         batch.run(nodes)
         entries = [batch.held(each) for each in results]
         for entry, each in zip(entries, results, strict=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from weft._generator import manual_seed, seed, set_state
 from weft.capture._draws import draw, shuffled
 from weft.graph import Node
 from weft.graph._arguments import map_arg
@@ -34,6 +35,15 @@ def draws(node: Node) -> bool:
     if isinstance(node.target, Op):
         return node.target.draws(node.args, node.kwargs)
     return node.target in (draw, shuffled) or (is_impure(node) and not is_impure(node, impure_random=False))
+
+
+def seeds(node: Node) -> bool:
+    """Whether a node sets what is drawn after it, which it would then do once for all examples."""
+    if node.bodies:
+        return any(seeds(inner) for body in node.bodies for inner in body.nodes)
+    if node.target is draw:
+        return bool(node.args[1] == "seed")
+    return node.target in (manual_seed, seed, set_state)
 
 
 _DIVIDE = frozenset({operator.truediv, operator.floordiv, operator.mod, operator.pow, divmod, pow})
