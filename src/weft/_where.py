@@ -60,8 +60,8 @@ _INTERNAL = _Internal()
 
 
 def is_internal(frame: FrameType) -> bool:
-    """Whether the frame belongs to weft itself rather than to the user."""
-    return _INTERNAL[frame.f_globals.get("__name__", "")]
+    """Whether the frame belongs to weft itself rather than to the user, as the examples in weft's docstrings do."""
+    return _INTERNAL[frame.f_globals.get("__name__", "")] and not frame.f_code.co_filename.startswith("<doctest")
 
 
 def package_name(value: Any) -> str:

@@ -61,7 +61,6 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "broadcast_to": lambda s: np.broadcast_to(np.ones(3), s).shape,
     "unravel_index": lambda s: np.unravel_index(np.array([1, 5]), s),
     "ravel_multi_index": lambda s: np.ravel_multi_index((np.array([1, 0]), np.array([1, 2])), s),
-    "no size": lambda s: np.zeros(s / 2),
     "written": lambda s: padded(np.ones((2, 2)), s),
 }
 
@@ -79,6 +78,14 @@ def test_an_array_of_sizes_is_a_shape(name: str) -> None:
         if name not in ("zeros", "broadcast_to") or shape == [2, 3]:
             assert_same(call(compiled, (np.array(shape),)), call(SHAPES[name], (np.array(shape),)))
     assert not compiled._ran_plainly
+
+
+def test_floats_are_no_shape() -> None:
+    compiled = weft.compile(lambda s: np.zeros(s / 2))
+    for shape in ([2, 3], [3, 2]):
+        assert_same(call(compiled, (np.array(shape),)), call(compiled._plain, (np.array(shape),)))
+    with pytest.raises(TypeError, match=r"'numpy\.float64' object cannot be interpreted as an integer"):
+        weft.trace(compiled._plain, np.array([2, 3]))
 
 
 class _Column:

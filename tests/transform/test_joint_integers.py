@@ -63,7 +63,7 @@ def test_gradient(name: str, how: Any) -> None:
     np.testing.assert_allclose(pull(1.0)[0], _differences(function, POINT, count), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("name", "other"), [("reshaped", 3), ("shrinking", 5)])
+@pytest.mark.parametrize(("name", "other"), [("reshaped", 3), ("shrinking", 5), ("written", 3)])
 def test_another_number(name: str, other: int) -> None:
     function, count = PROGRAMS[name]
     _, pull = weft.partition(weft.joint_graph(function, POINT, count))(POINT, other)
@@ -71,8 +71,12 @@ def test_another_number(name: str, other: int) -> None:
 
 
 def test_a_number_that_had_to_be_fixed() -> None:
-    halves = weft.partition(weft.joint_graph(_written, POINT, 12))
-    with pytest.raises(GraphError, match="n: 12 was fixed while tracing, got 3"):
+    def as_many_axes(x: Any, n: int) -> Any:
+        return (x.reshape((1,) * n + x.shape) ** 2).sum()
+
+    halves = weft.partition(weft.joint_graph(as_many_axes, POINT, 2))
+    np.testing.assert_allclose(halves(POINT, 2)[1](1.0)[0], 2 * POINT)
+    with pytest.raises(GraphError, match="n: 2 was fixed while tracing, got 3"):
         halves(POINT, 3)
 
 

@@ -611,8 +611,15 @@ def _described(type_: Any) -> Any:
     if isinstance(type_, Spec):
         for size in type_.shape:
             if isinstance(size, (float, complex, np.inexact, Spec)):
-                raise TypeError(f"'{type(size).__name__}' object cannot be interpreted as an integer")
+                raise TypeError(f"'{_class_name(size)}' object cannot be interpreted as an integer")
     return Spec(type_.shape, type_.dtype) if isinstance(type_, (np.ndarray, np.generic)) else type_
+
+
+def _class_name(number: Any) -> str:
+    """The name of a number's class as Python's messages have it."""
+    if isinstance(number, (Spec, np.generic)):
+        return f"numpy.{number.dtype.name}"
+    return type(number).__name__
 
 
 def _kind(value: Any) -> Any:
