@@ -127,3 +127,70 @@ def test_generators_have_what_is_theirs(program: Any) -> None:
         assert seen(compiled(one)) == seen(program(other))
         assert one.random() == other.random()
     assert not compiled._ran_plainly
+
+
+def drawn_weights(x):
+    weights = np.random.uniform(-1, 1, x.size).reshape(x.shape)
+    for k in range(len(weights)):
+        weights[k] += x[k]
+    return weights
+
+
+def drawn_row(x):
+    row = np.random.default_rng(3).standard_normal((2, x.size)).reshape(-1)
+    row[0] = x.sum()
+    return row
+
+
+def shuffled_numbers(x):
+    table = np.random.permutation(x.size).reshape(x.shape)
+    table[0] = 7
+    return table
+
+
+@pytest.mark.parametrize("program", [drawn_weights, drawn_row, shuffled_numbers])
+def test_what_is_drawn_lies_in_order(program: Any) -> None:
+    compiled = weft.compile(program)
+    x = np.arange(4.0).reshape(2, 2)
+    np.random.seed(1)
+    expected = call(program, (x,))
+    np.random.seed(1)
+    assert_same(call(compiled, (x,)), expected)
+    assert not compiled._ran_plainly
+
+
+def shuffled_columns(x):
+    flat = np.random.default_rng(3).permutation(x, axis=1).reshape(-1)
+    flat[0] = 7
+    return flat
+
+
+def test_a_permutation_of_a_table_may_lie_otherwise() -> None:
+    with pytest.raises(weft.errors.CaptureError, match="was reshaped before"):
+        weft.compile(shuffled_columns)(np.arange(4.0).reshape(2, 2))
+
+
+def drawn_into(x):
+    drawn = np.random.default_rng(3).random(out=x)
+    drawn[0] = 9
+    return x.sum()
+
+
+def drawn_into_by_position(x):
+    np.random.default_rng(3).standard_normal(None, np.float64, x)
+    return x.sum()
+
+
+def permuted_in_place(x):
+    np.random.default_rng(3).permuted(x, out=x)
+    return x[0]
+
+
+@pytest.mark.parametrize("program", [drawn_into, drawn_into_by_position, permuted_in_place])
+def test_a_draw_into_an_array_is_refused_or_is_the_plain_one(program: Any) -> None:
+    x = np.arange(4.0)
+    with pytest.raises(weft.errors.CaptureError, match="draws into an array"):
+        weft.compile(program)(x)
+    assert x.tolist() == [0, 1, 2, 3]
+    expected = call(program, (np.arange(4.0),))
+    assert_same(call(weft.script(program), (np.arange(4.0),)), expected)

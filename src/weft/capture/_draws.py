@@ -27,6 +27,9 @@ _DRAWING = frozenset(
     name for kind in _GENERATORS for name, value in vars(kind).items() if name[0] != "_" and callable(value)
 )
 _IN_PLACE = frozenset({"shuffle"})
+_FILLING = {"random": 2, "standard_normal": 2, "standard_exponential": 3, "standard_gamma": 3, "permuted": 2}
+"""Methods of generators that take `out`, an array to draw into → its position."""
+_LIKE_GIVEN = frozenset({"permutation", "permuted"})  # the result lies in memory as the array that was given does
 
 
 @has_side_effect
@@ -139,10 +142,17 @@ def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: An
         return None
     if recorder.untyped or is_opaque(args) or is_opaque(kwargs) or name == "spawn":
         return recorder.opaque(draw, (generator, name, *args), kwargs)
+    if name in _FILLING and (kwargs.get("out") is not None or any(arg is not None for arg in args[_FILLING[name] :])):
+        recorder.refuse(
+            f"Generator.{name}() with out=, which draws into an array",
+            help=f"assign what it draws: a[...] = rng.{name}(...), with size=a.shape",
+        )
     method = getattr(example, name)
     type_ = recorder.numpy.probe(_PROBES[name](method) if name in _PROBES else method, args, kwargs)
     type_ = _sized(recorder, type_, name, args, kwargs)
-    return recorder.wrap(recorder.create(draw, (generator, name, *args), kwargs, type_), type_)
+    node = recorder.create(draw, (generator, name, *args), kwargs, type_)
+    ordered = name not in _LIKE_GIVEN or (isinstance(type_, Spec) and len(type_.shape) < 2)
+    return recorder.wrap(node, type_, layout="C" if ordered else False)
 
 
 def _choice(method: Any) -> Any:
