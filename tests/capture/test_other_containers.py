@@ -211,6 +211,13 @@ def test_containers_that_hold_themselves(program: Callable[..., Any]) -> None:
     assert not compiled._ran_plainly
 
 
+@pytest.mark.parametrize("cls", [list, dict])
+def test_plain_containers_that_hold_themselves(cls: type) -> None:
+    endless: Any = cls()
+    _ = endless.append(endless) if cls is list else endless.setdefault("itself", endless)
+    assert weft.compile(lambda items: len(items))(endless) == 1
+
+
 def test_a_list_that_holds_itself_is_no_result() -> None:
     def endless(x: Any) -> Any:
         items: Any = [x]

@@ -28,6 +28,7 @@ _TRIALS = 3  # calls of a graph that are timed
 _PATIENCE = 10.0  # what was given up is tried again after so many times the time that it took
 _LENIENT = 3  # exceptions of the program's own that are met before calls run plainly at once
 _ALONE = 6  # graphs that are each for one object or function, before another one is waited for to come again
+_ALIKE_TO = 10  # so many containers within each other tell one kind of call from another
 _DATA = (str, bytes, int, float, complex, type(None), np.generic, np.ndarray, Tensor)
 
 
@@ -160,15 +161,15 @@ def kind_of_call(values: tuple[Any, ...]) -> Any:
     return tuple([_kind(value) for value in values])
 
 
-def _kind(value: Any) -> Any:
+def _kind(value: Any, within: int = 0) -> Any:
     kind = type(value)
     if isinstance(value, (np.ndarray, Tensor)):
         return kind, value.dtype, value.ndim
     if kind is str or kind is bool:
         return value
-    if kind is tuple or kind is list or kind is dict:
+    if (kind is tuple or kind is list or kind is dict) and within < _ALIKE_TO:  # a container may hold itself
         first = next(iter(value.values() if kind is dict else value), None)
-        return kind, len(value), _kind(first)
+        return kind, len(value), _kind(first, within + 1)
     return kind
 
 
