@@ -8,8 +8,10 @@ copied once, as it is when the program is captured.
 from __future__ import annotations
 
 import copy
+import functools
 import types
-from typing import TYPE_CHECKING, Any
+from collections import Counter, OrderedDict, defaultdict, deque
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -19,13 +21,14 @@ from weft.autograd import Tensor
 from weft.capture._object_calls import own_dict
 from weft.capture._one_of import OneOf
 from weft.capture._outside import made_in
-from weft.capture._state_places import is_own
+from weft.capture._state_places import CONTAINERS, is_object, is_own
 from weft.capture._values import Traced
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
 COPYING = (copy.copy, copy.deepcopy)
+_FILLED = (list, dict, defaultdict, OrderedDict, Counter, deque)
 
 
 def copied(recorder: Recorder, function: Any, value: Any) -> Any:
@@ -46,14 +49,17 @@ def _deep(recorder: Recorder, value: Any, memo: dict[int, Any]) -> Any:
         )
     kind = type(value)
     made: Any
-    if kind is list:
-        made = memo[id(value)] = []
-        made.extend(_deep(recorder, part, memo) for part in value)
-    elif kind is dict:
-        made = memo[id(value)] = {}
-        made.update({key: _deep(recorder, part, memo) for key, part in value.items()})
+    if kind in _FILLED:
+        made = memo[id(value)] = _emptied(recorder, value)
+        if isinstance(value, dict):
+            made.update({_deep(recorder, key, memo): _deep(recorder, part, memo) for key, part in value.items()})
+        else:
+            made.extend(_deep(recorder, part, memo) for part in value)
     elif kind is tuple:
         made = tuple(_deep(recorder, part, memo) for part in value)
+        made = value if all(part is same for part, same in zip(made, value, strict=True)) else made
+    elif kind is types.MethodType:
+        made = types.MethodType(value.__func__, _deep(recorder, value.__self__, memo))
     else:
         method = getattr(kind, "__deepcopy__", None)
         if isinstance(method, types.FunctionType) and is_own(method):
@@ -61,9 +67,30 @@ def _deep(recorder: Recorder, value: Any, memo: dict[int, Any]) -> Any:
         elif _by_attributes(kind):
             return _object(recorder, value, memo)
         else:
-            made = _shallow(recorder, value, copy.deepcopy)
+            made = _shallow(recorder, value, functools.partial(_at_once, recorder, memo))
     memo[id(value)] = made
-    recorder.made(made)
+    if made is not value:
+        recorder.made(made)
+    return made
+
+
+def _emptied(recorder: Recorder, value: Any) -> Any:
+    """A container like another, in which nothing is yet."""
+    factory = getattr(value, "default_factory", None)
+    if factory is not None and not isinstance(factory, (type, types.FunctionType, types.BuiltinFunctionType)):
+        _refuse(recorder, value, copy.deepcopy)
+    made = value.copy()
+    made.clear()
+    return made
+
+
+def _at_once(recorder: Recorder, memo: dict[int, Any], value: Any) -> Any:
+    """What Python copies when the program is captured: that holds nothing of which there may be another copy."""
+    known: dict[int, Any] = dict(memo)
+    made = copy.deepcopy(value, known)
+    copied_too = [one for one in known.get(id(known), ()) if one is not value]
+    if any(is_object(one) or isinstance(one, (*CONTAINERS, np.ndarray)) for one in copied_too):
+        _refuse(recorder, value, copy.deepcopy)
     return made
 
 
@@ -111,11 +138,16 @@ def _shallow(recorder: Recorder, value: Any, function: Any) -> Any:
     changes = dict_of(value) is not None or (hasattr(type(value), "__slots__") and is_own(type(value)))
     copies = changes and (isinstance(value, Module) or not callable(value))
     if copies and not made_in(recorder, value):
-        recorder.refuse(
-            f"copy.{function.__name__} of a {type(value).__name__} that the program did not make itself: "
-            "it would be copied once, when the program is captured",
-            help="copy it outside, and pass the copy as an argument; or copy the arrays that it holds",
-        )
+        _refuse(recorder, value, copy.copy if function is copy.copy else copy.deepcopy)
     made = function(value)
-    recorder.made(made)
+    if made is not value:
+        recorder.made(made)
     return made
+
+
+def _refuse(recorder: Recorder, value: Any, function: Any) -> NoReturn:
+    recorder.refuse(
+        f"copy.{function.__name__} of a {type(value).__name__} that the program did not make itself: "
+        "it would be copied once, when the program is captured",
+        help="copy it outside, and pass the copy as an argument; or copy the arrays that it holds",
+    )

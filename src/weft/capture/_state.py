@@ -681,7 +681,7 @@ class State:
                 set_state(value, name, part)
             if isinstance(held, Array) and held.buffer.target is None:
                 held.buffer.listed = "an object from outside"
-        for key in assigned_with(value, names[0] if names else "_"):
+        for key in assigned_with(value):
             self.known.live.setdefault(key, value)
         return node
 

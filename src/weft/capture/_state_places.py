@@ -205,12 +205,12 @@ def present_value(owner: Any, name: str) -> Any:
     return getattr(owner, name, MISSING)
 
 
-def assigned_with(owner: Any, name: str) -> list[Key]:
-    """Places that are likely assigned where one is: what methods of the class assign, but those that make objects."""
+def assigned_with(owner: Any, *given: str) -> list[Key]:
+    """Places that are likely assigned where others are: what methods of the class assign, save those that make it."""
     if is_space(owner):
-        return [(id(owner), name)]
+        return [(id(owner), name) for name in given]
     cls = owner if isinstance(owner, type) else type(owner)
-    names = {name}
+    names = set(given)
     for part in cls.__mro__[:-1]:
         for method in vars(part).values():
             function = getattr(method, "__func__", getattr(method, "fget", method))
