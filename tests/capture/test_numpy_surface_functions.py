@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 from surface import check_captured, texts
+
+import weft
+from programs._compare import assert_same, call
+from weft.errors import CaptureError
 
 EXPRESSIONS = r"""
 np.poly1d(x)(r) ;; np.poly1d(x).deriv()(r) ;; (np.poly1d(x) * np.poly1d(y)).coeffs ;; np.poly1d([r, 1, k]).roots
@@ -166,3 +173,54 @@ np.zeros_like(np.linalg.eigvals(np.array([[0.0, -r], [r, 0.0]]))) ;; np.zeros_li
 @pytest.mark.parametrize("text", texts(EXPRESSIONS))
 def test_captured_as_plain(text: str) -> None:
     check_captured(text)
+
+
+class Scaled(np.poly1d):
+    """A class of the program's that NumPy's makes ready."""
+
+    def __init__(self, coefficients: Any, scale: Any = 2.0) -> None:
+        super().__init__(coefficients * scale)
+        self.scale = scale
+
+    def __call__(self, value: Any) -> Any:
+        return np.poly1d.__call__(self, value) + self.scale
+
+
+def test_a_class_derived_from_one_of_numpys_is_made_when_the_graph_runs() -> None:
+    def program(x: Any) -> Any:
+        made = Scaled(x, x[1])
+        return made(x), made.deriv().coeffs, made.scale, isinstance(made, np.poly1d), Scaled(np.ones(2))(x)
+
+    def of_traced(x: Any) -> Any:
+        return Scaled(x)(3.0)
+
+    def of_plain(x: Any) -> Any:
+        return Scaled([1.0, 2.0], 1)(x)
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert_same(call(weft.compile(program), (x,)), call(program, (x,)))
+    assert_same(call(weft.script(of_plain), (x,)), call(of_plain, (x,)))
+    with pytest.raises(CaptureError, match="Scaled, a class derived from one of NumPy's, of traced values"):
+        weft.script(of_traced)(x)
+
+
+POLYNOMIAL = Scaled(np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("polynomial", [np.poly1d([1.0, 2.0]), Scaled(np.array([1.0, 2.0]))])
+def test_a_polynomial_is_called_as_its_class_says_and_with_what_it_holds_by_then(polynomial: Any) -> None:
+    def program(x: Any) -> Any:
+        return polynomial(x), polynomial(3.0) * x, polynomial(np.poly1d([1.0, 3.0]))
+
+    x = np.array([1.0, 2.0, 3.0])
+    compiled = weft.compile(program)
+    assert_same(call(compiled, (x,)), call(program, (x,)))
+    polynomial.coeffs[0] = 5.0
+    assert_same(call(compiled, (x,)), call(program, (x,)))
+    polynomial[4] = 1.0
+    assert_same(call(compiled, (x,)), call(program, (x,)))
+
+
+def test_a_polynomial_in_a_script_is_called_as_its_class_says() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    assert_same(call(weft.script(lambda x: POLYNOMIAL(x)), (x,)), call(POLYNOMIAL, (x,)))

@@ -230,6 +230,16 @@ class Libraries:
         if is_own(cls) and cls not in self.whole and not self.recorder.untyped:
             raise StaysWhole(cls)
 
+    def derived(self, function: Any, args: tuple[Any, ...]) -> None:
+        """An object of a class derived from one of NumPy's, made of traced values, is made when the graph runs."""
+        cls = type(args[0]) if args else object
+        if is_init(function) and is_own(cls):
+            self.stays_whole(cls)
+            self.recorder.refuse(
+                f"{cls.__name__}, a class derived from one of NumPy's, of traced values",
+                help="make the object in a function marked with weft.wrap",
+            )
+
     def check_made(self, value: Any) -> None:
         """An object that a function of a library has made is made by a call of that when the graph runs."""
         found = self.results.get(id(value))
@@ -270,6 +280,11 @@ def _is_compiled(function: Any) -> bool:
                 return True  # Fortran, by f2py
     root = own.partition(".")[0] if type(own) is str else "builtins"
     return root not in _OURS and root not in sys.stdlib_module_names and root != "__main__"
+
+
+def is_init(function: Any) -> bool:
+    """Whether a function is the `__init__` of a class, written in Python."""
+    return isinstance(function, types.FunctionType) and function.__name__ == "__init__"
 
 
 def _is_plain(value: Any) -> bool:

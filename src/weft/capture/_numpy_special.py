@@ -415,6 +415,18 @@ def _is_known(value: Any) -> bool:
     return is_traced(value) or isinstance(value, Items)
 
 
+def is_poly1d(function: Any) -> bool:
+    """Whether a call of an object is the value of a polynomial: a class derived from np.poly1d may call it another."""
+    return getattr(type(function), "__call__", None) is np.poly1d.__call__  # noqa: B004
+
+
+def called_poly1d(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """The polynomial that `np.poly1d.__call__` is called for, and its argument; any other call as it is."""
+    if function is np.poly1d.__call__ and args and isinstance(args[0], np.poly1d):
+        return args[0], args[1:]
+    return (function.__self__ if getattr(function, "__func__", None) is np.poly1d.__call__ else function), args
+
+
 def polynomial_value(recorder: Recorder, polynomial: Any, x: Any) -> Any:
     """`polynomial(x)` of a class of np.polynomial: its series, of `x` mapped from its domain to its window."""
     old, new, coefficients = (recorder.attribute(polynomial, name) for name in ("domain", "window", "coef"))

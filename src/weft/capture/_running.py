@@ -31,7 +31,7 @@ from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._notices import notice
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
-from weft.capture._numpy_special import polynomial_value, traced_in
+from weft.capture._numpy_special import called_poly1d, is_poly1d, polynomial_value, traced_in
 from weft.capture._object_calls import by_method
 from weft.capture._one_of import OneOf, class_by_node, is_class
 from weft.capture._opaque import Opaque, is_opaque
@@ -269,7 +269,7 @@ class Running(SizeNodes):
 
     @staticmethod
     def _is_numpy(function: Any) -> bool:
-        if isinstance(function, (np.ufunc, np.poly1d)) or function is np.ndarray:
+        if isinstance(function, np.ufunc) or is_poly1d(function) or function is np.ndarray:
             return True
         if isinstance(function, type) and issubclass(function, BaseException):
             return False
@@ -280,14 +280,15 @@ class Running(SizeNodes):
 
     def run_numpy(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's."""
+        function, args = called_poly1d(function, args)
         args, kwargs = tuple(map(class_by_node, args)), {key: class_by_node(value) for key, value in kwargs.items()}
         special = self.reads.special
         if special.methods:
             dtype = kwargs.get("dtype", args[1] if len(args) > 1 else None) if function in _TAKING_OBJECTS else None
             args, kwargs = special.arrays(args, dtype), {key: special.array(value) for key, value in kwargs.items()}
         if isinstance(function, np.poly1d):
-            known = not traced_in(args, kwargs)
-            return function(*args) if known else self.numpy.function(np.polyval, (function.coeffs, *args), kwargs)
+            evaluate = self.opaque if args and isinstance(args[0], np.poly1d) else self.run
+            return evaluate(np.polyval, (self.attribute(function, "coeffs"), *args), kwargs)
         if isinstance(function, ABCPolyBase) and len(args) == 1:
             return polynomial_value(self, function, *args)
         own = overridden(self, function, args, kwargs)
@@ -311,6 +312,7 @@ class Running(SizeNodes):
             return self.numpy.ufunc(function, "__call__", args, kwargs)
         if isinstance(function, type):
             return self._numpy_class(function, args, kwargs)
+        self.libraries.derived(function, args)
         return self.numpy.function(function, args, kwargs)
 
     def made_array(self: Any, function: Any, args: Any, kwargs: Any, result: Any) -> Any:

@@ -34,8 +34,9 @@ from weft.capture._branch import PathEnded
 from weft.capture._budget import Allowance, OverBudget
 from weft.capture._callables import check_callable, check_gives_at_once
 from weft.capture._captured import bound_keywords, original_function
+from weft.capture._libraries import is_init
 from weft.capture._loaded_inside import refuse_edited
-from weft.capture._numpy_special import traced_in
+from weft.capture._numpy_special import called_poly1d, traced_in
 from weft.capture._once import check_given_back
 from weft.capture._opaque import Opaque
 from weft.capture._placeholders import _without_variadics
@@ -71,6 +72,7 @@ class ScriptRecorder(Recorder):
 
     def run_numpy(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of NumPy's: it happens when the graph runs, unless it is only about numbers."""
+        function, args = called_poly1d(function, args)
         if isinstance(function, np.poly1d):
             return self.numpy.untyped(np.polyval, (function.coeffs, *args), kwargs)
         owner = getattr(function, "__self__", None)
@@ -81,8 +83,9 @@ class ScriptRecorder(Recorder):
         if draws(function, owner):
             return run_draw(self, function, owner, args, kwargs)
         other = isinstance(function, type) and not issubclass(function, (np.generic, np.ndarray))
-        if other and not traced_in(args, kwargs):
+        if (other or is_init(function)) and not traced_in(args, kwargs):
             return function(*args, **kwargs)  # a dtype, an errstate and the like: no part of a graph
+        self.libraries.derived(function, args)
         return self.numpy.untyped(function, args, kwargs)
 
 
