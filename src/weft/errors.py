@@ -21,12 +21,10 @@ class WeftError(Exception):
         self.message = message
         self.where = where
         self.help = help
-        lines = [message]
-        if where:
-            lines.append(f"  at {where}")
-        if help:
-            lines.append(f"  help: {help}")
-        super().__init__("\n".join(lines))
+        place = f"\n  at {where}" if where else ""
+        advice = f"\n  help: {help}" if help else ""
+        # In a script the message may be text that the running graph makes: it is not looked at here.
+        super().__init__(message + place + advice if place or advice else message)
 
 
 class ShapeError(WeftError, ValueError):

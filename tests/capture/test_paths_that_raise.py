@@ -24,6 +24,44 @@ class Empty:
 EMPTY, PAIR, TABLE = Empty(), [1.0, 2.0], {"a": 1.0}
 
 
+class TooLarge(ValueError):
+    def __init__(self, value, limit=0):
+        super().__init__(f"{value:.2f} is too large; the limit is " + str(limit))
+        self.value = value
+
+
+class Joined(Exception):
+    def __init__(self, *parts):
+        super().__init__("-".join(parts))
+
+
+class Counted(Exception):
+    def __new__(cls, value):
+        made = super().__new__(cls, value)
+        made.more = value + 1
+        return made
+
+
+def an_exception_that_makes_its_text(x):
+    if x > 0:
+        raise TooLarge(x * 2, limit=x)
+    return x * 2
+
+
+def an_exception_of_a_text_made_when_it_runs(x):
+    if x > 0:
+        raise TooLarge(x) from ValueError(f"x is {x}")
+    if x < -5:
+        raise Joined(f"x is {x}", "too small")
+    return x * 2
+
+
+def an_exception_that_is_made_by_new(x):
+    if x > 0:
+        raise Counted(x)
+    return x * 2
+
+
 def an_assertion_that_is_false(x):
     if x > 0:
         assert False, "too large"  # noqa: B011
@@ -116,6 +154,9 @@ def a_division(x):
 
 
 PROGRAMS: list[Callable[..., Any]] = [
+    an_exception_that_makes_its_text,
+    an_exception_of_a_text_made_when_it_runs,
+    an_exception_that_is_made_by_new,
     an_assertion_that_is_false,
     an_assertion_without_a_text,
     an_index,
@@ -139,7 +180,7 @@ PROGRAMS: list[Callable[..., Any]] = [
 @pytest.mark.parametrize("how", [weft.compile, weft.script])
 def test_only_the_path_that_is_taken_raises(how: Any, program: Callable[..., Any]) -> None:
     captured = how(program)
-    for x in (-1.0, 2.0):
+    for x in (-1.0, 2.0, -9.0):
         assert_same(call(captured, (x,)), call(program, (x,)))
     if how is weft.compile:
         assert not captured._ran_plainly

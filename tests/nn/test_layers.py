@@ -16,7 +16,7 @@ import weft
 from weft import nn
 from weft.autograd import Tensor
 from weft.capture import Tracer
-from weft.errors import ShapeError
+from weft.errors import ShapeError, TraceError
 from weft.graph import GraphModule
 from weft.ops import spec_of
 
@@ -48,7 +48,7 @@ LAYERS: list[tuple[Any, tuple[Any, ...]]] = [
     (lambda: nn.ConvTranspose1d(2, 3, 2), (normal(1, 2, 4),)),
     (lambda: nn.ConvTranspose2d(2, 3, 3, stride=2, output_padding=1), (normal(1, 2, 4, 4),)),
     (lambda: nn.ConvTranspose3d(1, 1, 2), (normal(1, 1, 2, 2, 2),)),
-    (lambda: nn.BatchNorm1d(3), (normal(4, 3),)),
+    (lambda: nn.BatchNorm1d(3).eval(), (normal(4, 3),)),
     (lambda: nn.BatchNorm2d(3).eval(), (normal(2, 3, 4, 4),)),
     (lambda: nn.BatchNorm3d(2, track_running_stats=False), (normal(2, 2, 2, 2, 2),)),
     (lambda: nn.LayerNorm((3, 4)), (normal(2, 3, 4),)),
@@ -231,6 +231,41 @@ def test_a_traced_batch_norm_still_tracks_as_a_leaf() -> None:
     gm = weft.capture.symbolic_trace(net)
     gm(np.array([[0.0, 2.0], [2.0, 4.0]], np.float32))
     np.testing.assert_allclose(net[0].running_mean, [0.1, 0.3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("layer", [nn.BatchNorm1d(2), nn.InstanceNorm1d(2, track_running_stats=True)])
+def test_a_norm_that_is_opened_in_training_is_refused(layer: Any) -> None:
+    with pytest.raises(TraceError, match=r"record how training moves the running statistics\n  help: trace it after"):
+        weft.symbolic_trace(layer)
+    x = normal(3, 2, 4)
+    np.testing.assert_allclose(weft.symbolic_trace(layer.eval())(x), layer(x), rtol=1e-6)
+
+
+def test_traced_norms_move_what_they_track() -> None:
+    x = normal(3, 2, 4)
+    for momentum in (0.1, None):
+        plain, traced = nn.BatchNorm1d(2, momentum=momentum), nn.BatchNorm1d(2, momentum=momentum)
+        graph = weft.trace(traced, x)
+        for _ in range(2):
+            np.testing.assert_allclose(graph(x).detach(), plain(x).detach(), rtol=1e-6)
+        for name, value in plain.state_dict().items():
+            np.testing.assert_allclose(traced.state_dict()[name], value, rtol=1e-6)
+
+
+def test_norms_are_scripted() -> None:
+    layer = nn.BatchNorm1d(2).eval()
+    scripted = weft.script(layer)
+    x = normal(3, 2, 4)
+    np.testing.assert_allclose(scripted(x).detach(), layer(x).detach(), rtol=1e-6)
+    with pytest.raises(ShapeError, match=r"BatchNorm1d: expected 2 or 3 dimensions, got shape \(2,\)"):
+        scripted(np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize("layer", [nn.GRU(3, 2), nn.RNN(3, 2, 2), nn.LSTM(3, 2)])
+def test_a_recurrent_layer_is_traced_without_a_first_state(layer: Any) -> None:
+    traced = weft.symbolic_trace(layer)
+    x = normal(4, 2, 3)
+    np.testing.assert_allclose(traced(x)[0].detach(), layer(x)[0].detach(), rtol=1e-6)
 
 
 def test_dropout_scales_and_stops() -> None:

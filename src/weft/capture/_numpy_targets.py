@@ -46,10 +46,23 @@ def call_numpy(graph: Graph, arrays: bool) -> None:
                 direct = _direct(node, target)
                 if direct is not target:
                     node.target = direct
-            elif not arrays and node.target is np.generic.astype:
-                node.target = astype_of  # where the program had a number there may be a Tensor
+            elif not arrays:
+                _take_tensor(node)
         for body in node.bodies:
             call_numpy(body, arrays)
+
+
+def take_tensors(graph: Graph) -> None:
+    """Let a graph run where there are Tensors, of no dimensions, in place of the program's numbers."""
+    for node in graph.nodes:
+        _take_tensor(node)
+        for body in node.bodies:
+            take_tensors(body)
+
+
+def _take_tensor(node: Node) -> None:
+    if node._op == "call_function" and node._target is np.generic.astype:
+        node.target = astype_of
 
 
 def astype_of(value: Any, dtype: Any) -> Any:

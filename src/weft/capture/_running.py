@@ -402,8 +402,11 @@ class Running(SizeNodes):
         if cls in _OF_BYTES and is_opaque(args):
             return self.opaque(cls, args, kwargs)
         if issubclass(cls, BaseException):
-            made = cls(*args, **kwargs)
+            own = isinstance(init, types.FunctionType) and not _is_library(init)
+            made = cls.__new__(cls, *args, **kwargs) if own else cls(*args, **kwargs)
             self.made(made)
+            if own:
+                self.run(init, (made, *args), kwargs)
             return made
         if finishes_itself(cls) and type(cls).__call__ is type.__call__:
             return construct(self, cls, args, kwargs)

@@ -23,6 +23,7 @@ from weft._frames import without_frames
 from weft._module import Module
 from weft.capture._callables import check_callable, class_name
 from weft.capture._captured import Captured, capture
+from weft.capture._numpy_targets import take_tensors
 from weft.errors import CaptureError
 from weft.graph import Graph, GraphModule
 
@@ -78,6 +79,8 @@ def _captured(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 def as_module(function: Any, graph: Graph) -> GraphModule:
     """A graph with the arrays it reads."""
     root: Any = function if isinstance(function, Module) else dict(graph.constants)
+    if isinstance(function, Module):
+        take_tensors(graph)
     return GraphModule(root, graph, class_name(function))
 
 

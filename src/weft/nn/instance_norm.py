@@ -44,8 +44,7 @@ class _InstanceNorm(_BatchNorm):
             name = type(self).__name__
             raise ShapeError(f"{name}: expected {self.num_features} channels, got shape {input.shape}")
         own = self.training or not self.track_running_stats
-        if self.training and self.track_running_stats and isinstance(batch, (Tensor, np.ndarray)):
-            self._track(_values(batch))
+        self._follow(batch)
         mean, var = (None, None) if own else (self.running_mean, self.running_var)
         result = F.instance_norm(batch, mean, var, self.weight, self.bias, own, 0.0, self.eps)
         return result[0] if alone else result

@@ -13,8 +13,9 @@ import numpy as np
 
 import weft.nn.functional as F
 from weft._module import Module
+from weft._tracing import current_tracer
 from weft.autograd import Tensor, no_grad
-from weft.errors import ShapeError
+from weft.errors import ShapeError, TraceError
 from weft.nn import init
 from weft.nn._make import buffer, check_device, check_sizes, parameter
 from weft.ops._spec import Spec
@@ -82,10 +83,21 @@ class _BatchNorm(Module):
                 f"{self.num_features}"
             )
         batch = self.training or not self.track_running_stats
-        if self.training and self.track_running_stats and isinstance(input, (Tensor, np.ndarray)):
-            self._track(_values(input))
+        self._follow(input)
         mean, var = (None, None) if batch else (self.running_mean, self.running_var)
         return F.batch_norm(input, mean, var, self.weight, self.bias, batch, 0.0, self.eps)
+
+    def _follow(self, input: Any) -> None:
+        """Move the running statistics in training; a symbolic trace, which would lose that, is refused."""
+        if not (self.training and self.track_running_stats):
+            return
+        if isinstance(input, (Tensor, np.ndarray)):
+            self._track(_values(input))
+        elif current_tracer.get() is not None:
+            raise TraceError(
+                f"{type(self).__name__}: symbolic tracing cannot record how training moves the running statistics",
+                help="trace it after .eval(), or keep it a call: a Tracer whose is_leaf_module returns True for it",
+            )
 
     def _track(self, x: np.ndarray[Any, Any]) -> None:
         """Move the running statistics towards those of a batch."""

@@ -360,7 +360,7 @@ def _stacked(
 
 def _first_states(name: str, states: Any, shapes: list[tuple[int, ...]], x: Any, single: bool) -> list[Any]:
     """The states a sequence starts from, zeros where none are given, each split by layer and direction."""
-    if states is None:
+    if states is None or (isinstance(states, list) and all(state is None for state in states)):  # as a trace has it
         return [[zeros(shape[1:], dtype=dtype_of(x))] * shape[0] for shape in shapes]
     if not isinstance(states, (list, tuple)) or len(states) != len(shapes):
         raise TypeError(f"{name}: expected {len(shapes)} first states, got {states!r}")

@@ -10,11 +10,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from weft._where import package_name
+from weft.capture._numpy_targets import astype_of
 from weft.capture._numpy_writes import after, apply_at
 from weft.capture._wrap import reading_arrays, still_as_given
 from weft.errors import NotDifferentiable
-from weft.graph import Node
+from weft.graph import Graph, Node
 from weft.graph._arguments import map_arg
+from weft.graph._control import fail
 from weft.ops import Op, Spec
 from weft.ops._op import TABLE, op_of
 from weft.ops._scipy import special_name, special_op
@@ -41,6 +43,7 @@ _BY_FUNCTION: dict[Any, str] = {
     abs: "abs",
     pow: "pow",
     np.generic.astype: "astype",
+    astype_of: "astype",
 }
 
 
@@ -151,7 +154,7 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
         return
     if node.target is getattr or _is_given(node):  # x.shape, which does not vary; what is read by that function alone
         return
-    if node.is_impure() and not node.meta.get("must_run"):  # a print, or a raise
+    if (node.is_impure() and not node.meta.get("must_run")) or _ends_in_raise(node.graph):  # a print, or a raise
         return
     while (source := _source(node)) is not None:
         node = source  # where it begins
@@ -169,6 +172,13 @@ def refuse_unknown(node: Node, is_result: bool = False) -> None:
     raise NotDifferentiable(
         f"{name} has no derivative: what it gives is known only when it runs", where=where_of(node), help=help
     )
+
+
+def _ends_in_raise(graph: Graph) -> bool:
+    """Whether a graph is that of a path that gives nothing, because it raises."""
+    last = next(iter(reversed(graph.nodes)), None)
+    given = last.args[0] if last is not None and last.op == "output" else None
+    return isinstance(given, Node) and given.target is fail
 
 
 def _source(node: Node) -> Node | None:
