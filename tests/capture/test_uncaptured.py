@@ -273,6 +273,18 @@ sorted([v,1.0],key=functools.cmp_to_key(lambda a,b2: -1 if a<b2 else 1)) ;; arra
 array.array('d',x) ;; bytearray([int(v)]) ;; textwrap.fill(str(v))
 """
 
+CALLED_BY_NUMPY = r"""
+np.vectorize(l.append,otypes=[object])([1.0]) ;; np.vectorize(r.bump,otypes=[float])([1.0,2.0])
+np.vectorize(r.bump)(np.arange(3.0)) ;; np.vectorize(lambda t: l.append(1) or t*v)([1.0,2.0])
+np.vectorize(d.setdefault,otypes=[object])(['a','z'],[1,2]) ;; np.vectorize(lambda t: t*v,otypes=[float])(2.0)
+np.frompyfunc(l.append,1,1)(2.0) ;; np.frompyfunc(lambda t: r.bump(),1,1)([1,2]) ;; np.frompyfunc(max,2,1)(1,2)
+np.frompyfunc(lambda a,t: l.append(t) or a,2,1).reduce(np.array([1,2,3],dtype=object))
+np.apply_along_axis(lambda t: r.bump(),0,np.ones((2,3))) ;; np.fromfunction(lambda i: l.append(1) or i,(3,))
+np.apply_over_axes(lambda a,t: (l.append(t),a.sum(t,keepdims=True))[1],np.ones((2,3)),[0,1])
+np.fromiter(map(r.bump,[1,2]),float) ;; np.piecewise(np.ones(2),[np.ones(2)>0],[lambda t: l.append(1) or t])
+np.random.default_rng(0).shuffle(l) ;; np.random.RandomState(0).shuffle(l) ;; np.random.default_rng(0).shuffle([1,2,v])
+"""
+"""Functions of NumPy's that call, or change, what they are given; and arrays of the program are not among that."""
 
 OF_GROWN = """
 l*=2 ;; l*=0 ;; l.__imul__(2) ;; l.__init__([v]) ;; l.__init__() ;; l.__repr__() ;; l.__str__() ;; l*1
@@ -297,6 +309,11 @@ def split(texts: str) -> list[list[str]]:
 @pytest.mark.parametrize("statements", split(STATEMENTS))
 def test_statements(statements: list[str]) -> None:
     assert count(statements, list(KINDS))[SAME] > len(statements)
+
+
+@pytest.mark.parametrize("statement", [text for texts in split(CALLED_BY_NUMPY) for text in texts])
+def test_objects_that_numpy_calls_or_changes(statement: str) -> None:
+    count([statement], list(KINDS))
 
 
 @pytest.mark.parametrize("statements", split(WITH_TRACED))

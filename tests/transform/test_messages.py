@@ -100,6 +100,32 @@ def test_objects_and_numbers_where_arrays_are_wanted() -> None:
         weft.vmap(lambda x: x * 2)(np.array(3.0))
 
 
+class Spring:
+    """An object of the program."""
+
+    def __init__(self, k: float) -> None:
+        self.k = k
+
+
+def with_its_spring(x: Any, spring: Any) -> Any:
+    return spring.k * x, spring
+
+
+@pytest.mark.parametrize("name", ["vjp", "linearize", "grad", "value_and_grad", "jacrev", "jacfwd"])
+def test_objects_that_are_arguments_and_results(name: str) -> None:
+    spring = Spring(2.0)
+    direct = name in ("vjp", "linearize")
+    derivative: Any = getattr(weft, name)
+    with pytest.raises(CaptureError, match="the function returns an object of class Spring, which has no derivative"):
+        derivative(with_its_spring, 3.0, spring) if direct else derivative(with_its_spring)(3.0, spring)
+    if direct:
+        found = derivative(with_its_spring, 3.0, spring, has_aux=True)[-1]
+    else:
+        found = derivative(with_its_spring, has_aux=True)(3.0, spring)
+        found = found[0][1] if name == "value_and_grad" else found[1]
+    assert found is spring
+
+
 def appended_on_each_side(x: Any) -> Any:
     products: list[Any] = []
     falls: list[Any] = []

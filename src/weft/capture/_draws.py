@@ -137,6 +137,11 @@ def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: An
         array = recorder.constant(args[0]) if isinstance(args[0], np.ndarray) else args[0]
         recorder.store(array, recorder.create(shuffled, (generator, array, *args[1:]), kwargs, array.spec))
         return None
+    if name in _IN_PLACE and args and not isinstance(args[0], Opaque):
+        recorder.refuse(
+            f"{name}() of a {type(args[0]).__name__}: only arrays are shuffled in a graph",
+            help="shuffle np.array(items), or take the items in the order rng.permutation(len(items))",
+        )
     if name == "seed":
         recorder.create(draw, (generator, name, *args), kwargs, None)
         return None

@@ -5,6 +5,7 @@ Each is written here as the loop it stands for, and that loop is captured as if 
 
 from __future__ import annotations
 
+import gc
 import math
 import types
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,8 @@ import numpy as np
 
 from weft.capture._iterables import Items
 from weft.capture._numpy_calls import special
-from weft.capture._numpy_special import _as_array, count_of
+from weft.capture._numpy_special import _as_array, count_of, traced_in
+from weft.capture._opaque import is_opaque
 from weft.capture._values import Array, Scalar
 
 if TYPE_CHECKING:
@@ -26,6 +28,40 @@ def _captured(recorder: Recorder, function: Any, *args: Any) -> Any:
 
 def _is_program(function: Any) -> bool:
     return isinstance(function, (types.FunctionType, types.MethodType))
+
+
+def held_function(function: Any) -> Any:
+    """The function that an `np.vectorize`, or what `np.frompyfunc` gave, calls; None where it is neither."""
+    if isinstance(function, np.vectorize):
+        return function.pyfunc
+    made = isinstance(function, np.ufunc) and set("".join(function.types)) == set("O->")
+    return gc.get_referents(function)[0] if made else None
+
+
+def run_held(recorder: Recorder, function: Any, held: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of an `np.vectorize`, or of what `np.frompyfunc` gave."""
+    in_module = isinstance(held, types.BuiltinFunctionType) and isinstance(held.__self__, types.ModuleType)
+    if (in_module or isinstance(held, (type, np.ufunc))) and not traced_in(args, kwargs):
+        return function(*args, **kwargs)
+    if recorder.untyped or is_opaque((args, kwargs)):
+        return recorder.numpy.untyped(function, args, kwargs)
+    if not isinstance(function, np.vectorize):
+        name = getattr(held, "__name__", "a function")
+        recorder.refuse(f"np.frompyfunc calls {name} and gives object elements", help="write the loop")
+    return vectorized(recorder, function, args, kwargs)
+
+
+def holding_written(recorder: Recorder, function: Any) -> Any:
+    """The same for a call that runs with the graph, where what it calls must be as the program wrote it."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return getattr(holding_written(recorder, owner), function.__name__)
+    held = held_function(function)
+    if held is None or (written := recorder.function_arg(held)) is held:
+        return function
+    if isinstance(function, np.ufunc):
+        return np.frompyfunc(written, function.nin, function.nout)
+    return np.vectorize(written, function.otypes, None, function.excluded, function.cache, function.signature)
 
 
 def vectorized(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

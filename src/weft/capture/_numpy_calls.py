@@ -104,10 +104,6 @@ class NumpyCalls:
             args = tuple(list(value) if type(value) is deque else value for value in args)
         if recorder.untyped or is_opaque(args) or is_opaque(kwargs):
             return self.untyped(function, args, kwargs)
-        if isinstance(function, np.vectorize):
-            from weft.capture._numpy_applied import vectorized
-
-            return vectorized(recorder, function, args, kwargs)
         args, kwargs = with_out_named(function, args, kwargs)
         if not _RANGES.isdisjoint(map(type, args)) and function is not np.asarray:
             args = tuple(self.of_range(value) for value in args)
@@ -126,7 +122,9 @@ class NumpyCalls:
 
     def untyped(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call on values of unknown type, as it is; what it writes into is named, so that the call stays."""
-        recorder = self.recorder
+        from weft.capture._numpy_applied import holding_written
+
+        recorder, function = self.recorder, holding_written(self.recorder, function)
         if isinstance(function, np.ufunc) and len(args) > function.nin:
             args, kwargs = args[: function.nin], {**kwargs, "out": args[function.nin :]}
         if isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at":

@@ -30,6 +30,7 @@ from weft.capture._copying import COPYING
 from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._notices import notice
+from weft.capture._numpy_applied import held_function, run_held
 from weft.capture._numpy_calls import SPECIAL, BoundMethod
 from weft.capture._numpy_special import called_poly1d, is_poly1d, polynomial_value, traced_in
 from weft.capture._object_calls import by_method
@@ -301,6 +302,9 @@ class Running(SizeNodes):
 
         if draws(function, owner):
             return run_draw(self, function, owner, args, kwargs)
+        held = held_function(function if owner is None else owner)
+        if held is not None:
+            return run_held(self, function, held, args, kwargs)
         if isinstance(owner, np.ufunc) and traced_in(args, kwargs):
             return self.numpy.ufunc(owner, function.__name__, args, kwargs)
         if not traced_in(args, kwargs):

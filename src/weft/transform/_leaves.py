@@ -175,7 +175,7 @@ def active_from(section: Section, places: Sequence[Node]) -> dict[Node, Any]:
 def traced_results(section: Section, made: Sequence[Any], leaves: slice = slice(None)) -> list[Any]:
     """The results of a call that was inlined, as traced values."""
     return [
-        wrapped(section.recorder, node, leaf.meta["type"], like) if isinstance(leaf, Node) else leaf
+        wrapped(section.recorder, node, leaf.meta.get("type"), like) if isinstance(leaf, Node) else leaf
         for node, leaf, like in zip(made, section.leaves[leaves], section.results[leaves], strict=True)
     ]
 
@@ -191,7 +191,7 @@ def split_aux(recorder: Recorder, section: Section, has_aux: bool) -> tuple[int,
         main, rest = main.children
     for leaf, result in zip(section.leaves[: main.leaf_count], section.results, strict=False):
         if isinstance(leaf, Node):
-            if leaf.target is new_object:
+            if leaf.target is new_object or (leaf.op == "placeholder" and "type" not in leaf.meta):
                 recorder.refuse(
                     f"the function returns an object of class {type(result).__name__}, which has no derivative",
                     help="return its numbers and arrays; or make its class a dataclass, or name its parts with "
