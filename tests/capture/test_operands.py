@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import operator
 from collections import OrderedDict, UserDict, UserList, deque
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -198,3 +199,65 @@ def test_additions_to_what_is_given() -> None:
         compiled(items, X)
         compiled(items, X)
         assert list(items) == [1.0, 1.0, 1.0]
+
+
+MANY = np.random.default_rng(0).normal(size=(2, 40))
+FACTOR, BASE, POWERS = np.complex128(0.3 + 0.7j), np.float64(2.3), np.array([2.0, 3.0, 5.0])
+
+
+def products(x):
+    return [FACTOR * complex(a, b) for a, b in zip(*x, strict=True)], [FACTOR * z for z in x[0] + 1j * x[1]]
+
+
+def products_by_function(x):
+    return [operator.mul(FACTOR, z) for z in x[0] + 1j * x[1]]
+
+
+def products_in_place(x):
+    found = []
+    for z in x[0] + 1j * x[1]:
+        product = FACTOR
+        product *= z
+        found.append(product)
+    return found
+
+
+def powers(x):
+    return [BASE**v for v in x[0]], POWERS ** x[0, 0], BASE // x[0, 0], POWERS % x[0, 1], x[0, 0] > BASE
+
+
+@pytest.mark.parametrize("program", [products, products_by_function, products_in_place, powers])
+def test_numbers_of_numpy_on_the_left_give_the_same_last_digit(program: Callable[[Any], Any]) -> None:
+    for captured in (weft.compile(program), weft.script(program), weft.trace(program, MANY)):
+        assert outcome(captured, (MANY,)) == outcome(program, (MANY,))
+
+
+def left_complex(x):
+    return [1j * v for v in x], [2j + v for v in x], [1j / v for v in x], [(1j - v).conjugate() for v in x], 1j ** x[0]
+
+
+def parts_of_complex(x):
+    return [(1j * v).imag for v in x], (1j * x[0]).real, [abs(1j * v) for v in x], sum(1j * v for v in x)
+
+
+def given_complex(x, c=2j):
+    return [c * v for v in x], [v * c for v in x], c * BASE, c * x, c * x[0].astype(np.float32), [c.real * v for v in x]
+
+
+@pytest.mark.parametrize("program", [left_complex, parts_of_complex, given_complex])
+def test_a_complex_number_of_python_takes_a_float_of_numpy_for_one(program: Callable[[Any], Any]) -> None:
+    for captured in (weft.compile(program), weft.script(program), weft.trace(program, X)):
+        assert outcome(captured, (X,)) == outcome(program, (X,))
+
+
+def test_derivatives_through_complex_numbers_of_python() -> None:
+    def squares(x: Any) -> Any:
+        z = 1j
+        for v in x:
+            z = z * v + 1j * v
+        return (z * z.conjugate()).real + (2j * x[0]).imag
+
+    steps = np.eye(2) * 1e-6
+    central = [(squares(X + step) - squares(X - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(weft.grad(squares)(X), central, rtol=1e-6)
+    np.testing.assert_allclose(weft.jacfwd(squares)(X), central, rtol=1e-6)

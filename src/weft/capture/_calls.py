@@ -6,6 +6,8 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._chosen import Joined
 from weft.capture._iterables import Items
@@ -14,8 +16,8 @@ from weft.capture._missing import question
 from weft.capture._object_calls import object_call, update_dict
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import ordered
-from weft.capture._own_operators import updated_own
-from weft.capture._plain import UPDATES
+from weft.capture._own_operators import between, updated_own
+from weft.capture._plain import OPERATORS, UPDATES
 from weft.capture._python_calls import asked_of
 from weft.capture._special import hashed
 from weft.capture._state_places import KEEPING
@@ -150,6 +152,8 @@ def updated(recorder: Recorder, sign: str, value: Any, by: Any) -> Any:
         return own[0]
     if sign == "|=" and update_dict(recorder, value, by):
         return value
+    if isinstance(value, np.number) and isinstance(by, Traced):
+        return between(OPERATORS[sign[:-1]], value, by)
     refuse_advance(recorder, by)
     known = type(value) in _CHANGING or recorder.lists.get(value) is not None
     if known and hasattr(value, f"__{UPDATES[sign].__name__}__"):

@@ -39,7 +39,7 @@ from weft.capture._once import check_asked
 from weft.capture._one_of import OneOf
 from weft.capture._opaque import Opaque
 from weft.capture._own_methods import begun, run_own
-from weft.capture._own_operators import PLAIN, defines, is_own_class, operate, operate_one
+from weft.capture._own_operators import PLAIN, between, defines, is_own_class, operate, operate_one
 from weft.capture._plain import COMPARISONS, OPERATORS, UNARY, PlainHooks, PlainIf
 from weft.capture._present import key_asked, note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
@@ -253,7 +253,7 @@ class Hooks(PlainHooks):
         if op == "%" and isinstance(left, str) and shows_traced(right):
             return self.percent(left, right)
         if (type(left) in PLAIN and type(right) in PLAIN) or not _is_own(left, right):
-            return OPERATORS[op](left, right)
+            return between(OPERATORS[op], left, right)
         return operate(self.recorder, op, left, right)
 
     def unary(self, op: str, value: Any) -> Any:

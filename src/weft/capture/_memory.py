@@ -299,7 +299,11 @@ class Memory:
 
     def part(self: Any, value: Any, name: str) -> Any:
         """`value.real` or `value.imag`."""
-        return self.numpy.function(getattr(np, name), (value,), {})
+        found = self.numpy.function(getattr(np, name), (value,), {})
+        if type(value) is Scalar and value.python and type(found) is Scalar and not found.python:
+            found.node.meta["type"] = float  # a part of a number of Python's is one as well
+            return Scalar(self, float, found.node)
+        return found
 
     def items(self: Any, array: Array) -> Iterator[Any]:
         """The items of an array, as many as its first dimension says."""

@@ -83,7 +83,7 @@ def operate(recorder: Recorder, sign: str, left: Any, right: Any) -> Any:
     """`left + right` and its like, where one of the two is of the program's own class."""
     first, second = _methods(sign, left, right)
     if first is None and second is None:
-        return _FUNCTIONS[sign](left, right)
+        return between(_FUNCTIONS[sign], left, right)
     if first is None and isinstance(left, (Traced, np.ndarray, np.generic)):
         return _beside_numpy(recorder, sign, left, right, cast(_Method, second))
     if type(left) is str and sign == "%":
@@ -98,6 +98,19 @@ def operate(recorder: Recorder, sign: str, left: Any, right: Any) -> Any:
         if found is not NotImplemented:
             return found
     return _unsupported(recorder, sign, left, right)
+
+
+def between(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """An operator of Python's. NumPy's numbers and arrays would make a call of a ufunc of it beside a traced value.
+
+    The ufunc may give another last digit: `np.multiply(z, w)` is not `z * w` for all complex numbers.
+    """
+    numeric = isinstance(left, np.number) or (type(left) is np.ndarray and left.dtype.kind in "biufc")
+    if numeric and isinstance(right, Traced):
+        found = right.recorder.operate(function, left, right)
+        if found is not NotImplemented:
+            return found
+    return function(left, right)
 
 
 def defines(sign: str, left: Any, right: Any) -> bool:
@@ -189,8 +202,10 @@ def operate_one(recorder: Recorder, sign: str, value: Any) -> tuple[Any] | None:
 def called_operator(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
     """What a function of `operator` gives of objects of the program's own, in a tuple; None of any other call."""
     sign = SIGNS.get(function)
-    if sign is None or len(args) != 2 or not (is_own_class(type(args[0])) or is_own_class(type(args[1]))):
+    if sign is None or len(args) != 2:
         return None
+    if not (is_own_class(type(args[0])) or is_own_class(type(args[1]))):
+        return (between(function, *args),) if isinstance(args[0], np.number) and isinstance(args[1], Traced) else None
     if sign in COMPARISONS:
         return (recorder.hooks.compare(sign, *args),)
     return updated_own(recorder, sign, *args) if sign in UPDATES else (operate(recorder, sign, *args),)

@@ -67,6 +67,9 @@ _RELATIONS = {
     operator.gt: ">",
     operator.ge: ">=",
 }
+_OF_COMPLEX = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.eq, operator.ne}
+)
 _STEEP = frozenset({operator.pow, operator.lshift})  # they make numbers of so many bits that it takes long
 _MOST_BITS = 1 << 14
 _CONSTANTS = (int, float, complex, str, bytes, type(None), type(...), type, np.generic, np.dtype, range, enum.Enum)
@@ -487,6 +490,8 @@ class Recorder(Running, Memory, Refusals):
         if is_opaque(args):
             return self.opaque(function, args, {})
         args = operands(function, args)
+        if function in _OF_COMPLEX and _is_complex(args[0]):
+            args = (args[0], _as_float(args[1]))
         if all(map(_is_number, args)):
             return self._number(function, args)
         usual = _OPERANDS.issuperset(map(type, args))
@@ -632,6 +637,18 @@ def _is_sequence(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     return (isinstance(value, Scalar) and value.python) or type(value) in REPRESENTATIVES
+
+
+def _is_complex(value: Any) -> bool:
+    """Whether a value is a complex number of Python's."""
+    return type(value) is complex or (type(value) is Scalar and value.uses is None and value.kind is complex)
+
+
+def _as_float(value: Any) -> Any:
+    """What a complex number of Python's on the left sees of an operand: a float64 of NumPy's is a float to it."""
+    if type(value) is Scalar and value.uses is None and value.kind == np.float64:
+        return Scalar(value.recorder, float, value.node)
+    return float(value) if type(value) is np.float64 else value
 
 
 def _traced_are_numbers(args: tuple[Any, ...]) -> bool:
