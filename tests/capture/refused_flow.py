@@ -57,7 +57,7 @@ CARRIED = "start with {} of the type it has in the loop"
     "a loop that nothing ends",
     "nothing traced ends the loop at line 2",
     at="True",
-    help="let a value decide it",
+    help="end it by a condition on a value that the loop computes: while x.max() > 1, or if ...: break",
 )
 def endless(x):
     while True:
@@ -93,7 +93,7 @@ def body_prints(x):
     "a `yield` under a traced condition",
     "a `yield` under a traced condition (line 4)",
     at="value > 0",
-    help="append to a list and return that; or take all at once, list(...), of a generator of the module's",
+    help="append to a list; or make the generator a function of the module, and take list(...) of it",
 )
 def yields(x):
     def positive():

@@ -357,7 +357,7 @@ class Carry:
             name = min(self.added)
             self.recorder.refuse(
                 f"what the loop at line {self.site.line} does depends on whether there is {name}, which it adds",
-                help="assign it before the loop too, such as None",
+                help="give it a value before the loop, such as None or 0",
             )
 
     def _check_answers(self, slots: list[Slot]) -> None:

@@ -106,7 +106,7 @@ class GivenFunctions:
     def _refuse(self, function: Any, why: str) -> NoReturn:
         self.recorder.refuse(
             f"{function.__name__}, a function that the program makes and gives away, {why}",
-            help="let it read its arguments and finished variables only, or make it outside",
+            help="let it read only arguments, and variables that are not assigned again; or define it outside",
         )
 
 

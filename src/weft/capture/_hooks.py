@@ -96,7 +96,7 @@ class Hooks(PlainHooks):
         if site.has_yield:
             self.recorder.refuse(
                 f"a `yield` under a traced condition (line {site.line})",
-                help="append to a list and return that; or take all at once, list(...), of a generator of the module's",
+                help="append to a list; or make the generator a function of the module, and take list(...) of it",
             )
 
     def _tested(self, value: Any) -> Any:

@@ -150,7 +150,10 @@ class WhileLoop(Loop):
         breaks = isinstance(stop, Traced) or bool(stop) or isinstance(self.broken, Traced)
         slots = self._slots(values)
         if self.test_value is True and not breaks and body.failed is None:
-            recorder.refuse(f"nothing traced ends the loop at line {self.site.line}", help="let a value decide it")
+            recorder.refuse(
+                f"nothing traced ends the loop at line {self.site.line}",
+                help="end it by a condition on a value that the loop computes: while x.max() > 1, or if ...: break",
+            )
         own: list[Any] = []
         if breaks:
             with recorder.within(body):

@@ -30,7 +30,7 @@ _READING = (
 )
 _ALL_KEYS = frozenset({"keys", "values", "items", "copy", "__iter__", "__len__", "__eq__", "__or__"})
 _ONE_KEY = frozenset({"get", "setdefault", "pop", "__contains__", "__getitem__"})
-_HELP = "assign it before the branch or the loop too, such as None"
+_HELP = "give it a value before the branch or the loop, such as None or 0"
 
 
 def bound(recorder: Recorder, value: Any, owner: Any = None) -> Any:

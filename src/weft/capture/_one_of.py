@@ -53,7 +53,7 @@ class OneOf(Traced):
         if recorder.state.known is None or recorder.deriving or recorder.untyped:
             recorder.refuse(
                 "one of several functions or objects leaves the program: which one, only running tells",
-                help="call it, or read what it holds, and let that leave",
+                help="return what a call of it gives, or a part of it, instead of itself",
             )
         return recorder.create(one_of, self.sides, {}, None)
 

@@ -209,7 +209,7 @@ class Refusals:
         if value.why is None and value.name.startswith("["):
             self.refuse(
                 f"whether a {value.name} is there is known only when the graph runs: a branch or a loop adds it",
-                help="assign it before the branch or the loop too, such as None",
+                help="give it a value before the branch or the loop, such as None or 0",
             )
         if value.why is None:
             raise UnboundLocalError(

@@ -632,7 +632,7 @@ class State:
         if any(value is one for one in self._making):
             recorder.refuse(
                 f"a {cls.__name__} that the program makes and gives away, which holds itself",
-                help="let it hold what it needs of itself, or make it outside",
+                help="leave the reference to itself out, or make the object outside of the captured function",
             )
         self._making.append(value)
         try:

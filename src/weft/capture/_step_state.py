@@ -192,7 +192,7 @@ class State(MutableMapping[str, Any]):
         if self.held:
             self.stepped.recorder.refuse(
                 "two steps of an optimiser in one call, and a parameter that may or may not have a gradient",
-                help="make one step a call",
+                help="call the optimiser's step once in the function, and the function once for each step",
             )
         self.came = (came,)
 

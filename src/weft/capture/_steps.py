@@ -180,7 +180,7 @@ class Training(Gradients):
         if varies(recorder.root.graph, nodes, self._leaves()):
             recorder.refuse(
                 f"a program that writes {written[0].name}, and returns what is to be differentiated with respect to it",
-                help="write parameters in a function of its own, or call backward() in the same",
+                help="write the parameters in another function, or call backward() in this one",
             )
         self.used = True
         return True

@@ -23,7 +23,7 @@ def tell_independent(name: str, places: dict[Node, str], results: list[Any], str
             continue
         message, where = reason
         if strict:
-            raise NotDifferentiable(f"{name}: {message}", where=where, help="or leave strict out, and get zeros")
+            raise NotDifferentiable(f"{name}: {message}", where=where, help="leave strict out to get zeros")
         warn_user(f"{name}: {message}{f' ({where})' if where else ''}; its derivative is zero")
 
 

@@ -136,6 +136,9 @@ def _matched(recorder: Recorder, primals: Any, tangents: Any) -> list[Any]:
             continue
         given, other = pytree.flatten(tangent, is_leaf=lambda value: value is None or is_leaf(value))
         if other != tree:
-            recorder.refuse("jvp: a tangent has another structure than its primal", help="give one for each leaf")
+            recorder.refuse(
+                "jvp: a tangent has another structure than its primal",
+                help="give the tangent the containers of the argument, with one array or number for each of its own",
+            )
         found += given
     return found

@@ -77,7 +77,7 @@ class Transformed(CompiledFunction):
         # A guard does not hold of the very call that it was made for.
         raise CaptureError(
             f"{self.__name__}: the function reads an object from outside that is another one at each read",
-            help="read it before, and give it as an argument or a variable around the function",
+            help="read it before the call, and pass what was read as an argument",
         )
 
     def _entry_for(self, values: Any, args: Any, kwargs: Any) -> Any:

@@ -135,7 +135,7 @@ def _size(recorder: Recorder, section: Section, along: Sequence[int | None]) -> 
     """How many examples there are: the same number in every argument that has them."""
     given = [(leaf, leaf.spec.shape[axis]) for leaf, axis in zip(section.given, along, strict=True) if axis is not None]
     if not given:
-        recorder.refuse("vmap: no argument has examples", help="let in_axes say along which axis they are")
+        recorder.refuse("vmap: no argument has examples", help="name an axis in in_axes for at least one argument")
     (first, size), *others = given
     for leaf, other in others:
         if other != size:
