@@ -73,7 +73,7 @@ class PythonCalls:
     """Python's builtins and `math` as seen by one capture."""
 
     def __init__(self, recorder: Recorder) -> None:
-        from weft.capture import _python_operators  # noqa: F401  # fills the table above
+        from weft.capture import _python_operators, _totals  # noqa: F401  # they fill the table above
 
         self.recorder = recorder
 
@@ -183,9 +183,9 @@ class PythonCalls:
         node = self.recorder.create(function, args, kwargs, kind if isinstance(kind, type) else Spec((), kind))
         return Scalar(self.recorder, kind, node, hint=None if kwargs else self.recorder._hint(function, args))
 
-    def one_of(self, function: Any, args: tuple[Any, ...], kinds: list[Any]) -> Scalar:
+    def one_of(self, function: Any, args: tuple[Any, ...], kinds: list[Any], **kwargs: Any) -> Scalar:
         """Record a call that gives a number of one of several types."""
-        made = self.number(function, args, joined_kind(kinds))
+        made = self.number(function, args, joined_kind(kinds), **kwargs)
         if not all(same_kind(kind, kinds[0]) for kind in kinds):
             made.node.meta["mixed"] = True
         return made
@@ -200,7 +200,7 @@ class PythonCalls:
             dtype = np.result_type(found.spec.dtype, *(() if is_traced(more) else more))
             type_ = Spec([recorder.sizes.fresh("sum") for _ in found.spec.shape], dtype)
             return recorder.wrap(recorder.create(function, (items.handle, *more), {}, type_), type_)
-        kinds = [found.kind, *(_kind_of(value) for value in more), *([int] if function is sum else [])]
+        kinds = [found.kind, *(kind_of(value) for value in more), *([int] if function is sum else [])]
         return self.one_of(function, (items.handle, *more), kinds)
 
     def _math(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -277,22 +277,13 @@ def _hashable(value: Any) -> bool:
     return isinstance(type(value).__hash__, types.WrapperDescriptorType)
 
 
-def _kind_of(value: Any) -> Any:
+def kind_of(value: Any) -> Any:
     """The type of a number: Python's, or a dtype."""
     if isinstance(value, Scalar):
         return value.kind
     if isinstance(value, Array):
         return value.spec.dtype
     return value.dtype if isinstance(value, np.generic) else type(value)
-
-
-@python(math.prod)
-def _prod(calls: PythonCalls, items: Any, /, *, start: Any = 1) -> Any:
-    if isinstance(items, (tuple, list)):
-        for item in items:
-            start = start * item
-        return start
-    return calls._math(math.prod, (items,), {} if start == 1 else {"start": start})
 
 
 @python(abs)
@@ -327,7 +318,7 @@ def _extreme(function: Any, combine: Any) -> Callable[..., Any]:
             return values[0]
         if not values:
             return function(values, **default)
-        kinds = [_kind_of(value) for value in values]
+        kinds = [kind_of(value) for value in values]
         if any(kind not in REPRESENTATIVES and not isinstance(kind, np.dtype) for kind in kinds):
             return _extreme_of_others(recorder, function, values, kinds)
         if all(kind is int for kind in kinds):
@@ -372,15 +363,14 @@ def _sum(calls: PythonCalls, iterable: Any, /, start: Any = 0) -> Any:
             return _sum(calls, iterable.array(), start)
         kind = type(iterable.kinds[0](0) + (start if not is_traced(start) else 0))
         return calls.number(added, (iterable.array(), start), kind)
-    if isinstance(iterable, Array):
-        if len(iterable.spec.shape) == 1 and not is_traced(start):
-            kind = (np.empty((), iterable.spec.dtype)[()] + start).dtype
-            return calls.number(sum, (iterable, start) if start != 0 else (iterable,), kind)
-        return recorder.operate(operator.add, start, recorder.numpy.function(np.sum, (iterable,), {"axis": 0}))
-    total = start
+    if isinstance(iterable, Array) and iterable.spec.shape:
+        from weft.capture._totals import total
+
+        return total(calls, sum, iterable, start)
+    result = start
     for item in iterable:
-        total = recorder.hooks.operate("+", total, item)
-    return total
+        result = recorder.hooks.operate("+", result, item)
+    return result
 
 
 @python(len)
