@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import weft
+from programs._compare import assert_same, call
 from programs.cellular import langtons_ant
 
 
@@ -392,3 +393,42 @@ def test_diagonals_by_letters_are_written(program, order) -> None:
         assert repr(compiled(a, d)) == repr(program(same, d))
         assert repr(a) == repr(same)
     assert not compiled._ran_plainly
+
+
+@weft.wrap
+def first_of(x):
+    return x[:1] * 2
+
+
+@weft.wrap
+def row_of_ones(x):
+    return np.ones((1, int(np.sum(x > 0))))
+
+
+def element_by_number(x):
+    x[0] = first_of(x)
+
+
+def element_of_a_view(x):
+    part = x[1:]
+    part[0] = first_of(x)
+
+
+def added_to_an_element(x):
+    x[0] += first_of(x)
+
+
+def masked_by_a_row(x):
+    x[x > 0] = row_of_ones(x)
+
+
+def part_by_a_row(x):
+    x[-2:] = row_of_ones(x)
+
+
+@pytest.mark.parametrize(
+    "program", [element_by_number, element_of_a_view, added_to_an_element, masked_by_a_row, part_by_a_row]
+)
+def test_values_of_unknown_shape_are_written_by_the_rules_of_numpy(program: Any) -> None:
+    x = np.array([0.0, 1.0, 2.0])
+    assert_same(call(weft.compile(program), (x.copy(),)), call(program, (x.copy(),)))

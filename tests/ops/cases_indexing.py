@@ -120,7 +120,7 @@ for op, ref in (("index_update", ref_update), ("index_add", ref_add)):
     case(op, X, [0, 0], normal(1, 2, 4), ref=lambda x, key, v, ref=ref: ref(x, key, v[0]))
     case(op, X, MASK, normal(1), ref=ref)
     case(op, Y, np.array([True, False]), normal(3, 1), ref=ref)
-    case(op, X, (1, 1), normal(1), ref=lambda x, key, v, ref=ref: ref(x, key, v[0]))
+    case(op, X, (1, slice(1, 2)), normal(1, 1), ref=lambda x, key, v, ref=ref: ref(x, key, v[0]))
     case(op, normal(3, dtype=complex), FIRST, normal(3), ref=ref)
     for dtype in (np.float32, np.float16, np.int8, np.uint64, np.complex64):
         case(op, integers(0, 5, 3, 4).astype(dtype), FIRST, integers(0, 5, 4).astype(dtype), ref=ref)

@@ -128,3 +128,10 @@ def test_side_of_searchsorted() -> None:
 def test_nonzero_has_no_shape_before_it_runs() -> None:
     with pytest.raises(UnknownShape, match="nonzero: how many elements are not zero is known only when it runs"):
         weft.nonzero(weft.spec((3,)))
+
+
+def test_an_element_is_no_place_for_an_array() -> None:
+    for value in (np.ones(1), np.ones((1, 1))):
+        with pytest.raises(ValueError, match="setting an array element with a sequence"):
+            weft.index_update(np.zeros(3), 0, value)
+    assert weft.index_update(np.zeros(3), (0, ...), np.ones(1)).tolist() == [1.0, 0.0, 0.0]

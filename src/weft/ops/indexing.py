@@ -166,7 +166,6 @@ def index_update(x: Any, key: Any, value: Any) -> Any:
 def assign(array: np.ndarray[Any, Any], key: Any, value: Any) -> None:
     """`array[key] = value` on NumPy's arrays, as index_update means it."""
     _check_assigned(array, value)
-    value = _trimmed("index_update", array.shape, key, value)
     if may_repeat("index_update", key):
         # NumPy assigns in the order in which arrays lie in memory; the last in the order of their elements is to stay.
         key, value = in_order(key), np.asarray(value, order="C")
