@@ -492,3 +492,18 @@ def test_derivatives_go_through_tolist() -> None:
 def test_a_loop_in_code_that_is_not_captured_is_called_so(front_end: Any) -> None:
     with pytest.raises(CaptureError, match="a loop over a value of unknown length, in code that is not captured"):
         front_end(lambda x: list(itertools.product(range(np.count_nonzero(x)), range(2))))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: np.log([v * 2 for v in x[x > 0]]),
+        lambda x: np.maximum([v * 2 for v in x[x > 0]], 1.5),
+        lambda x: np.add(x[x > 0], [int(v) for v in x[x > 0]]),
+    ],
+)
+def test_universal_functions_take_them_as_arrays(program: Any) -> None:
+    compiled = weft.compile(program)
+    for x in (np.array([1.0, -2.0, 3.0]), np.array([0.5, 2.5, 3.0, 4.0])):
+        assert_same(call(compiled, (x,)), call(program, (x,)))
+    assert not compiled._ran_plainly

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
+import operator
 import os
 import random
 import secrets
@@ -28,6 +30,8 @@ class Holder:
 
 
 HOLDER = Holder()
+SCALE = 2.0
+SHIFTS = [1.0]
 X = np.array([1.0, 2.0])
 
 
@@ -172,3 +176,112 @@ def test_a_number_becomes_a_tensor_in_a_branch() -> None:
             np.testing.assert_array_equal(tensors[0].grad.numpy(), tensors[1].grad.numpy())
     # A loop that makes no turn gives its argument no gradient: that is a graph of its own.
     assert compiled.cache_info() == (1, 2, 2), "it was not captured"
+
+
+@functools.lru_cache
+def kept_list():
+    return [1.0]
+
+
+def default_list(found=[1.0]):  # noqa: B006  # what is tested
+    return found
+
+
+def named_default_list(*, found=[1.0]):  # noqa: B006  # what is tested
+    return found
+
+
+def of_a_cache(x):
+    found = kept_list()
+    found.append(2.0)
+    return x * len(found)
+
+
+def of_a_getter(x):
+    found = operator.attrgetter("items")(HOLDER)
+    found.append(2.0)
+    return x * len(found)
+
+
+def of_a_default(x):
+    found = default_list()
+    found.append(2.0)
+    return x * len(found)
+
+
+def of_a_named_default(x):
+    found = named_default_list()
+    found.append(2.0)
+    return x * len(found)
+
+
+@pytest.mark.parametrize(
+    ("program", "lists"),
+    [
+        (of_a_cache, kept_list),
+        (of_a_getter, lambda: HOLDER.items),
+        (of_a_default, default_list),
+        (of_a_named_default, named_default_list),
+    ],
+)
+def test_a_list_that_was_there_before_is_not_changed_at_capture(program: Any, lists: Any) -> None:
+    before = list(lists())
+    with pytest.raises(CaptureError, match=r"changes a (list that|default argument of)"):
+        weft.compile(program)(X)
+    assert lists() == before
+
+
+def test_a_default_that_is_read_is_captured() -> None:
+    compiled = weft.compile(lambda x: x * default_list()[0])
+    np.testing.assert_array_equal(compiled(X), X)
+    assert not compiled._ran_plainly
+
+
+class Settings:
+    """Gives a new dict each time it is asked."""
+
+    @property
+    def options(self):
+        return {"rate": 0.5}
+
+    def chosen(self):
+        return [0.5]
+
+
+def of_a_property(x):
+    Settings().options["rate"] = x.sum()
+    return x * Settings().options["rate"]
+
+
+def of_a_method(x):
+    Settings().chosen().append(x.sum())
+    return x * len(Settings().chosen())
+
+
+@pytest.mark.parametrize("program", [of_a_property, of_a_method])
+def test_what_a_function_of_the_program_makes_may_be_changed_at_once(program: Any) -> None:
+    compiled = weft.compile(program)
+    np.testing.assert_array_equal(compiled(X), program(X))
+    assert not compiled._ran_plainly
+
+
+def scaled(x):
+    return x * globals()["SCALE"]
+
+
+def shifted(x):
+    shifts = globals()["SHIFTS"]
+    shifts.append(2.0)
+    return x + sum(shifts)
+
+
+def test_items_of_the_globals_are_globals(monkeypatch: Any) -> None:
+    for program in (scaled, shifted):
+        compiled, results = weft.compile(program), []
+        for function in (compiled, program):
+            monkeypatch.setitem(globals(), "SCALE", 2.0)
+            monkeypatch.setitem(globals(), "SHIFTS", [1.0])
+            first = function(X)
+            monkeypatch.setitem(globals(), "SCALE", 3.0)
+            results.append([first.tolist(), function(X).tolist(), SHIFTS])
+        assert results[0] == results[1]

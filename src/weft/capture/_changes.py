@@ -292,7 +292,10 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         return _settled(recorder, function, args, kwargs, changed, result, error, watch.traced)
     if error is not None:
         return _raise(recorder, function, error, watch.traced)
-    if type(result) not in _ATOMS and sys.getrefcount(result) <= _HELD_HERE:  # nobody else has it
+    if type(result) not in _ATOMS:
+        if sys.getrefcount(result) > _HELD_HERE:  # somebody else has it: it was there before
+            recorder.reads.from_outside(result)
+            return result
         for key, (value, _) in Watch(recorder, result).objects.items():
             if key not in watch.seen:
                 recorder.made(value)

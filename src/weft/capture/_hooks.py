@@ -503,6 +503,8 @@ class Hooks(PlainHooks):
             if grid is not None:
                 return grid
             plain: Any = value
+            if type(plain) is dict and "__builtins__" in plain and type(key) is str and key in plain:  # a module's
+                return self.read(self.recorder.met(self.recorder.reads.name(plain, key, plain[key])))
             if isinstance(plain, defaultdict):
                 self._make_default(plain, key)
             known = type(value) in _WITH_ITEMS or isinstance(value, (Traced, defaultdict))

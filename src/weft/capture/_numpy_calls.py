@@ -140,7 +140,7 @@ class NumpyCalls:
     def with_op(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of a function of NumPy that writes nowhere: by its op, or as it is."""
         recorder = self.recorder
-        args = tuple(a.listed() if isinstance(a, (Collected, GrownList)) else a for a in args)
+        args = tuple(map(_listed, args))
         if kwargs.get("order") is not None and function not in _IN_ORDER:
             from weft.capture._numpy_special import laid_out
 
@@ -261,6 +261,7 @@ class NumpyCalls:
         """A call of a ufunc or of one of its methods."""
         from weft.capture import _numpy_ufuncs
 
+        inputs = tuple(map(_listed, inputs))
         if is_opaque(inputs) or is_opaque(kwargs):
             return self.untyped(ufunc if how == "__call__" else getattr(ufunc, how), inputs, kwargs)
         if how != "__call__":
@@ -406,6 +407,11 @@ def _is_of_numbers(value: Any) -> bool:
     if not isinstance(value, (list, tuple)):
         return False
     return all(isinstance(part, (Scalar, int, float, complex)) or _is_of_numbers(part) for part in value)
+
+
+def _listed(value: Any) -> Any:
+    """A list of unknown length as the array that NumPy makes of it; anything else as it is."""
+    return value.listed() if isinstance(value, (Collected, GrownList)) else value
 
 
 @lru_cache(maxsize=64)

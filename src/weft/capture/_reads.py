@@ -162,13 +162,15 @@ class OuterReads:
             was = ("same", function.__defaults__) if fixed else was
             self.attributes.setdefault((id(function), "__defaults__"), (function, "__defaults__", was))
             for value in function.__defaults__:
-                if isinstance(value, (types.MethodType, functools.partial)):
+                if isinstance(value, (types.MethodType, functools.partial, tuple, *CONTAINERS)):
                     self.from_outside(value, (id(function), "__defaults__"), function)
         keywords = function.__kwdefaults__
         if keywords is not None:
             self.attributes[id(function), "__kwdefaults__"] = (function, "__kwdefaults__", ("same", keywords))
             for name, value in keywords.items():
                 self.names.setdefault((id(keywords), name), (keywords, name, snapshot(value)))
+                if isinstance(value, (tuple, *CONTAINERS)):
+                    self.from_outside(value, (id(function), "__kwdefaults__"), function)
 
     def partial(self, function: functools.partial[Any]) -> None:
         """A partial that is called: its keyword arguments may be others by the next call."""

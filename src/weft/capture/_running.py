@@ -202,7 +202,9 @@ class Running(SizeNodes):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
         if inspect.isgeneratorfunction(function):
             return Generated(self, function, args, kwargs)
-        return self._deeper(self.bind(function), args, kwargs)
+        made = self._deeper(self.bind(function), args, kwargs)
+        self.reads.made(made)
+        return made
 
     def with_parameters(
         self: Any, module: Any, values: Any, args: Any = None, kwargs: Any = None, *, strict: bool = False
@@ -460,6 +462,13 @@ class Running(SizeNodes):
                 )
             region = region.parent
         self.state.changes(target)
+        kept = self.reads.origins.get(id(target), (None, None))[1]
+        if isinstance(kept, types.FunctionType):
+            self.refuse(
+                f"{what} changes a default argument of {kept.__name__}: it would happen once, when the program is "
+                "captured",
+                help="let the default be None, and make the value in the function; or mark it with weft.wrap",
+            )
         self.refuse(
             f"{what} changes a {type(target).__name__} that the program did not make itself: "
             "it would happen once, when the program is captured",
