@@ -1041,7 +1041,7 @@ def test_what_a_branch_gives_away_was_made_before_it(program: Any) -> None:
 
 
 def test_what_a_branch_has_changed_before_it_gives_it_away_is_refused_after_it() -> None:
-    with pytest.raises(CaptureError, match="computed in a branch or loop that has ended"):
+    with pytest.raises(CaptureError, match="a Thing made before a branch or loop is changed and given away in it"):
         weft.compile(changed_before_it_is_kept)(Thing(kept=None), X)
 
 

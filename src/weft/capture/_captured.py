@@ -147,6 +147,7 @@ def _capture(
     bound_count = len(held) if given_only else None
     how: dict[str, Any] = {"held": bound_count, "shares": shares, "whole": whole}
     if known is not None:
+        known.fixed = not numbers
         parameters = bound.signature.parameters
         changing = known.changing(plain, {k: v for k, v in bound.arguments.items() if parameters[k].kind not in _MANY})
         how.update(changing=changing, objects=known.whole)

@@ -83,7 +83,7 @@ def item_of(recorder: Recorder, value: Any, key: Any) -> Any:
         keys = _open_keys(recorder, value, key)
         if keys is not None:
             return item_of_key(recorder, value, keys, key)
-        return value[known_key(recorder, key, "a key of a dict")]
+        return value[_key_in(recorder, value, key)]
     return value[key]
 
 
@@ -254,8 +254,7 @@ def method(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...],
         keys = _open_keys(recorder, owner, args[0]) if name == "get" else None
         if keys is not None:
             return get_of_key(recorder, owner, keys, *args)
-        what = "a key of a dict" if isinstance(owner, dict) else "an element of a set"
-        args = (known_key(recorder, args[0], what), *args[1:])
+        args = (_key_in(recorder, owner, args[0]), *args[1:])
     elif isinstance(owner, (set, frozenset)) and is_traced(tuple(args)):
         recorder.refuse(f".{name}() of a set and traced values", help="use arrays: np.unique, np.isin, np.union1d")
     return uncaptured(recorder, function, args, kwargs)
@@ -283,6 +282,17 @@ def _open_keys(recorder: Recorder, mapping: Any, key: Any) -> Any:
     """The keys of a plain dict of numbers, where only the running graph knows which of them is asked for; else None."""
     asked = isinstance(key, Scalar) and not recorder.can_decide(key) and not recorder.untyped
     return number_keys(mapping) if asked and type(mapping) in (dict, OrderedDict) else None
+
+
+def _key_in(recorder: Recorder, container: Any, key: Any) -> Any:
+    """The value that a traced key has in this call; what is from outside is asked when the graph runs where none is.
+
+    Where numbers are inputs they are rather fixed, and the key with them: what an unknown key gives is of unknown type.
+    """
+    state = recorder.state
+    if not (isinstance(key, Scalar) and recorder.can_decide(key)) and state.known is not None and state.known.fixed:
+        state.changes(container)
+    return known_key(recorder, key, "a key of a dict" if isinstance(container, dict) else "an element of a set")
 
 
 def known_key(recorder: Recorder, key: Any, what: str = "a key of a dict") -> Any:

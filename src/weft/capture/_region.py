@@ -7,9 +7,10 @@ present value of the buffers it has read or written, and a region that ends hand
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from weft import _where
+from weft._objects import new_object
 from weft.errors import CaptureError
 from weft.graph import Graph, Node
 from weft.ops import Spec
@@ -73,6 +74,16 @@ class Buffer:
         self.handed = False
 
 
+def _refuse_ended(node: Node) -> NoReturn:
+    what = f"{node.name} was computed in a branch or loop that has ended, or in another capture"
+    help = "assign it to a variable on every path, or pass it as an argument"
+    if node.target is new_object:
+        cls: Any = node.args[0]
+        what = f"a {cls.__name__} made before a branch or loop is changed and given away in it, and used after it"
+        help = "give it away before or after the branch or loop, or make another there"
+    raise CaptureError(what, where=_where.user_line(), help=help)
+
+
 class NotArithmetic(BaseException):
     """Ends the trial of an expression that turns out to need a branch; no handler of the program is to see it."""
 
@@ -125,11 +136,7 @@ class Region:
         if known is not None:
             return known
         if self.parent is None:
-            raise CaptureError(
-                f"{node.name} was computed in a branch or loop that has ended, or in another capture",
-                where=_where.user_line(),
-                help="assign it to a variable on every path, or pass it as an argument",
-            )
+            _refuse_ended(node)
         outer = self.parent.lift(node)
         known = self.inputs.get(outer)
         if known is None:

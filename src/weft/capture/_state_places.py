@@ -80,6 +80,7 @@ class Known:
         self.calls = Whole()  # those of libraries that stay as they are
         self.whole = False  # whether objects that are arguments are what they are, and not what they hold
         self.lists = False  # whether the program changes lists that comprehensions of traced length give
+        self.fixed = False  # whether the numbers of the call are fixed in the present capture
         self.seen = False  # whether code that runs as it is may see what was written into arrays of the caller
 
     def learn(self, found: Learned) -> None:
