@@ -321,3 +321,17 @@ def test_a_script_makes_arrays_of_ranges_as_numpy_does() -> None:
     scripted = weft.script(array_of_a_range)
     for n in (3, 0):
         assert seen(scripted(n)) == seen(array_of_a_range(n))
+
+
+@pytest.mark.parametrize("how", [weft.compile, weft.script])
+def test_a_range_is_added_to_drawn_numbers(how: Any) -> None:
+    def jittered(n: int) -> Any:
+        return np.random.random(n) + range(n), range(n) - np.random.random(n)
+
+    captured = how(jittered)
+    for n in (3, 0, 1):
+        np.random.seed(n)
+        expected = jittered(n)
+        np.random.seed(n)
+        assert seen(captured(n)) == seen(expected)
+    assert not getattr(captured, "_ran_plainly", None)

@@ -445,7 +445,7 @@ class Running(SizeNodes):
         if id(target) in self.lists.held:
             why = self.lists.held[id(target)][1]
             self.refuse(
-                f"a {type(target).__name__}, {why}, is changed ({what}): both would have to change",
+                f"a {type(target).__name__}, {why}, is changed ({what}): what it stands for would have to change too",
                 help="change a copy of it, or write into an array",
             )
         self.stand_ins.check_change(target, what)
