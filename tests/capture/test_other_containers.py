@@ -211,6 +211,30 @@ def test_containers_that_hold_themselves(program: Callable[..., Any]) -> None:
     assert not compiled._ran_plainly
 
 
+class _Tried(dict):  # type: ignore[type-arg]  # of anything
+    def __init__(self, items: Any) -> None:
+        super().__init__(items=items)
+        try:
+            self["numbers"] = items.astype(float)
+        except ValueError:
+            self["numbers"] = None
+
+
+class _TriedFirst(tuple):  # type: ignore[type-arg]  # of anything
+    def __new__(cls, items: Any) -> Any:
+        try:
+            return tuple.__new__(cls, (items.astype(float),))
+        except ValueError:
+            return tuple.__new__(cls, ())
+
+
+@pytest.mark.parametrize("cls", [_Tried, _TriedFirst])
+def test_what_the_making_of_a_container_catches_is_refused(cls: type) -> None:
+    words = weft.wrap(lambda: np.array(["one", "two"]))
+    with pytest.raises(CaptureError, match="inside a `try` or `with` that may catch what it raises"):
+        weft.compile(lambda: cls(words()))()
+
+
 @pytest.mark.parametrize("cls", [list, dict])
 def test_plain_containers_that_hold_themselves(cls: type) -> None:
     endless: Any = cls()

@@ -36,6 +36,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._outside import refuse_file
 from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
+from weft.capture._raising import ANYTHING
 from weft.capture._refusals import WRAP
 from weft.capture._values import Array, Scalar, Traced, calls_of_programs
 from weft.errors import TraceError
@@ -283,10 +284,15 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         recorder.refuse(f"{_name(function)}() of traced values, of which it does not know the classes", help=WRAP)
     error: BaseException | None = None
     result: Any = None
+    trying = recorder.trying
+    if _is_programs(function):  # its handlers are not seen
+        recorder.trying = (*trying, ANYTHING)
     try:
         result = function(*args, **kwargs)
     except BaseException as raised:  # whatever it has changed until then is changed
         error = raised
+    finally:
+        recorder.trying = trying
     changed = [(value, held) for value, held in watch.changed() if not _allowed(recorder, value)]
     if changed:
         return _settled(recorder, function, args, kwargs, changed, result, error, watch.traced)
@@ -303,6 +309,13 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
 
 
 calls_of_programs.add(uncaptured.__code__)
+
+
+def _is_programs(function: Any) -> bool:
+    """Whether a call of a class or of a wrapped function runs code in Python as it is."""
+    if isinstance(function, type):
+        return any(isinstance(getattr(function, name), types.FunctionType) for name in ("__init__", "__new__"))
+    return isinstance(getattr(function, "__wrapped__", None), types.FunctionType)
 
 
 _OF_STAND_INS = re.compile(rf"\b({Array.__name__}|{Opaque.__name__}|{Scalar.__name__})\b")
