@@ -187,10 +187,15 @@ def permuted_in_place(x):
 
 
 @pytest.mark.parametrize("program", [drawn_into, drawn_into_by_position, permuted_in_place])
-def test_a_draw_into_an_array_is_refused_or_is_the_plain_one(program: Any) -> None:
-    x = np.arange(4.0)
-    with pytest.raises(weft.errors.CaptureError, match="draws into an array"):
-        weft.compile(program)(x)
-    assert x.tolist() == [0, 1, 2, 3]
-    expected = call(program, (np.arange(4.0),))
-    assert_same(call(weft.script(program), (np.arange(4.0),)), expected)
+@pytest.mark.parametrize("front_end", [weft.compile, weft.script])
+def test_a_draw_into_an_array_changes_it(program: Any, front_end: Any) -> None:
+    captured = front_end(program)
+    for x in (np.arange(4.0), np.ones(6)):
+        assert_same(call(captured, (x.copy(),)), call(program, (x.copy(),)), identity=True)
+
+
+def test_a_draw_into_an_array_that_is_not_in_order_is_refused() -> None:
+    x = np.arange(8.0)
+    with pytest.raises(weft.errors.CaptureError, match="an array that may not lie in order"):
+        weft.compile(drawn_into)(x[::2])
+    assert x.tolist() == list(range(8))

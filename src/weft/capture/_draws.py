@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._layouts import is_contiguous
 from weft.capture._numpy_calls import BoundMethod
 from weft.capture._numpy_probe import Samples
 from weft.capture._opaque import Opaque, is_opaque
@@ -56,9 +57,18 @@ def shuffled(generator: Any, array: Any, **kwargs: Any) -> Any:
     return result
 
 
-for _function in (draw, make_generator, shuffled):
+@has_side_effect
+def filled(generator: Any, method: str, array: Any, *args: Any, **kwargs: Any) -> Any:
+    """A copy of an array after `generator.method(*args, **kwargs, out=array)`."""
+    result = np.array(array)
+    draw(generator, method, *args, **kwargs, out=result)
+    return result
+
+
+for _function in (draw, make_generator, shuffled, filled):
     setattr(_function, DRAWS, True)
-setattr(shuffled, MEMORY, OWN)
+for _function in (shuffled, filled):
+    setattr(_function, MEMORY, OWN)
 
 
 class Drawn:
@@ -147,17 +157,28 @@ def _drawn(recorder: Recorder, generator: Any, example: Any, name: str, args: An
         return None
     if recorder.untyped or is_opaque(args) or is_opaque(kwargs) or name == "spawn":
         return recorder.opaque(draw, (generator, name, *args), kwargs)
-    if name in _FILLING and (kwargs.get("out") is not None or any(arg is not None for arg in args[_FILLING[name] :])):
-        recorder.refuse(
-            f"Generator.{name}() with out=, which draws into an array",
-            help=f"assign what it draws: a[...] = rng.{name}(...), with size=a.shape",
-        )
     method = getattr(example, name)
     type_ = recorder.numpy.probe(_PROBES[name](method) if name in _PROBES else method, args, kwargs)
+    out = kwargs.get("out", next(iter(args[_FILLING[name] :]), None)) if name in _FILLING else None
+    if out is not None:
+        return _fill(recorder, out, generator, name, args[: _FILLING[name]], kwargs)
     type_ = _sized(recorder, type_, name, args, kwargs)
     node = recorder.create(draw, (generator, name, *args), kwargs, type_)
     ordered = name not in _LIKE_GIVEN or (isinstance(type_, Spec) and len(type_.shape) < 2)
     return recorder.wrap(node, type_, layout="C" if ordered else False)
+
+
+def _fill(recorder: Recorder, out: Any, generator: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """A draw into an array, which has to lie in order."""
+    array = recorder.constant(out) if isinstance(out, np.ndarray) else out
+    if not (is_contiguous(recorder, array) or is_contiguous(recorder, array, "F")):
+        recorder.refuse(
+            f"Generator.{name}() with out=, an array that may not lie in order",
+            help=f"assign what it draws: a[...] = rng.{name}(size=a.shape)",
+        )
+    kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+    recorder.store(array, recorder.create(filled, (generator, name, array, *args), kwargs, array.spec))
+    return array
 
 
 def _choice(method: Any) -> Any:
