@@ -164,9 +164,11 @@ class Replayer:
                     data += block
             else:
                 os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
+        _, status, used = os.wait4(child, 0)
         if os.WIFSIGNALED(status):
-            killed = os.WTERMSIG(status)
+            killed, worked = os.WTERMSIG(status), used.ru_utime + used.ru_stime
+            if killed == signal.SIGKILL and 1 < worked < LIMIT:
+                return Outcome(name, "skipped", f"the machine gave it {worked:.1f} s of work in {WAIT:.0f} s")
             return Outcome(name, "slow" if killed in (signal.SIGKILL, signal.SIGXCPU) else "crash", f"signal {killed}")
         return Outcome(**pickle.loads(data))
 
