@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -335,3 +336,119 @@ def test_a_range_is_added_to_drawn_numbers(how: Any) -> None:
         np.random.seed(n)
         assert seen(captured(n)) == seen(expected)
     assert not getattr(captured, "_ran_plainly", None)
+
+
+def reduced_maps(x):
+    return max(map(abs, x)), sorted(map(float, x)), min(map(lambda v: (v, 1), x)), any(map(lambda v: v > 2, x))
+
+
+def parts_of_maps(x):
+    absolute = map(abs, x)
+    first = next(absolute)
+    return first, list(absolute), all(map(math.isfinite, x)), [p for p, _ in zip(map(abs, x), "ab", strict=False)]
+
+
+def first_of_map_that_prints(x):
+    return next(map(lambda v: print(v) or v > 2, x))
+
+
+@pytest.mark.parametrize("program", [reduced_maps, parts_of_maps, first_of_map_that_prints])
+def test_a_map_gives_one_item_after_the_other(program: Any, capsys: Any) -> None:
+    compiled = weft.compile(program)
+    for x in (np.array([3.0, 1.0, -2.0]), np.array([-1.0, 1.5, 0.0])):
+        found = compiled(x), capsys.readouterr().out
+        assert repr(found) == repr((program(x), capsys.readouterr().out))
+
+
+def printing(x):
+    for v in x:
+        print(v)
+        yield v
+
+
+def drawing(x, rng):
+    for v in x:
+        yield rng.random() < v
+
+
+def writing(x):
+    for i in range(len(x)):
+        x[i] = 7.0
+        yield x[i]
+
+
+def while_positive(x):
+    i = 0
+    while i < len(x) and x[i] > 0:
+        yield x[i]
+        i += 1
+
+
+def left_when_printing(x):
+    for v in printing(x):
+        if v > 2:
+            return v
+    return 0.0
+
+
+def left_when_mapped(x):
+    return any(v > 2 for v in map(lambda v: print(v) or v, x))
+
+
+def left_when_drawing(x):
+    rng = np.random.default_rng(0)
+    for small in drawing(x, rng):
+        if small:
+            break
+    return rng.random()
+
+
+def left_when_writing(x):
+    for v in writing(x):
+        if v > 1:
+            break
+    return x
+
+
+def written_between_items(x):
+    total = 0.0
+    for v in while_positive(x):
+        total += v
+        x[1] += v
+    return total
+
+
+def written_between_numbered_items(x):
+    total = 0.0
+    for k, v in enumerate(while_positive(x)):
+        total += k * v
+        x[:] = x - 1.0
+    return total
+
+
+LATE = [left_when_printing, left_when_drawing, left_when_writing, written_between_items, written_between_numbered_items]
+
+
+@pytest.mark.parametrize("program", LATE)
+def test_generators_that_take_turns_with_the_loop_over_them_are_refused(program: Any) -> None:
+    for front_end in (weft.compile, weft.script):
+        with pytest.raises(CaptureError, match=r"take turns|how many are taken|steps is traced"):
+            front_end(program)(np.array([3.0, 1.0, 2.0]))
+
+
+def sums_in_part(x):
+    total, seen = 0.0, np.zeros(len(x))
+    for k, v in enumerate(while_positive(x)):
+        seen[k] = v
+        print(k)
+        total += v
+        if total > 3:
+            break
+    return total, seen
+
+
+def test_generators_that_only_compute_may_be_left(capsys: Any) -> None:
+    for captured in (weft.compile(sums_in_part), weft.script(sums_in_part)):
+        for x in (np.array([3.0, 1.0, 2.0]), np.array([1.0, -1.0]), np.ones(9)):
+            found = captured(x), capsys.readouterr().out
+            assert repr(found) == repr((sums_in_part(x), capsys.readouterr().out))

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.capture._changes import refuse_advance, uncaptured
 from weft.capture._chosen import Joined
+from weft.capture._generators import Generated
 from weft.capture._iterables import Items
 from weft.capture._lists import STANDING
 from weft.capture._missing import question
@@ -66,7 +67,8 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...], kwargs: dict[
     if function is hash and len(args) == 1:
         return hashed(recorder, args[0])
     if type(owner) is str and function.__name__ == "join" and len(args) == 1:
-        args = (_texts(recorder, args[0]),)
+        given = args[0].whole() if isinstance(args[0], Generated) else args[0]
+        args = (_texts(recorder, given),)
         if is_opaque(args):
             return recorder.opaque(str.join, (owner, *args), {})
     if special.methods:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.capture._convert_site import Site
 from weft.capture._exchange import written_slots
+from weft.capture._generators import Effects
 from weft.capture._iterables import EnumerateItems, Items, ListItems, RangeItems, after_first, items_of
 from weft.capture._loop import UNROLLED, Loop
 from weft.capture._merge import project
@@ -75,9 +76,12 @@ class ForLoop(Loop):
         log = self.recorder.places.log
         began, going = len(log) if self.began is None else self.began, False
         self.began = None
+        open_ended = Effects(self.recorder) if isinstance(self.stopped, Traced) else None
         for item in self.iterator:
             self.current, going = item, True
             break
+        if open_ended is not None and open_ended.found():
+            open_ended.refuse()
         if any(id(cell) in self.cells for cell, _ in log[began:]):
             self.recorder.refuse(
                 f"what the loop at line {self.site.line} runs over assigns a variable of the function with the loop",
@@ -96,7 +100,7 @@ class ForLoop(Loop):
     def _step(self, values: tuple[Any, ...], stop: Any) -> None:
         super()._step(values, stop)
         if isinstance(self.stopped, Traced):
-            leave(self.recorder, self.iterable)
+            self._left()
         if self.first_turn:
             self.first_turn, self.first_taken = False, self.first_taken + 1
             assert self.items is not None
@@ -106,6 +110,22 @@ class ForLoop(Loop):
                 self.iterator, self.remembered = None, None
                 self.capturing, self.given_up = True, False
                 self.grown = self.recorder.lists.mark()
+
+    def _collected(self) -> list[Effects]:
+        """What the generators do whose items were all taken before the loop."""
+        recorder, items = self.recorder, [self.items]
+        for item in items:
+            parts = getattr(item, "parts", ()) or (getattr(item, "part", None),)
+            items += [part for part in parts if isinstance(part, Items)]
+        known = [(made, recorder.lists.get(made.collected)) for made in recorder.collected]
+        return [made.effects for made, grown in known if any(grown is item for item in items) and made.effects]
+
+    def _left(self) -> None:
+        """Note that only running tells whether the loop has taken all items."""
+        for effects in self._collected():
+            if effects.any:
+                effects.refuse()
+        leave(self.recorder, self.iterable)
 
     def _open(self, head: Region) -> None:
         self.resized = 0 if self.items is None else self.items.resized
@@ -143,6 +163,8 @@ class ForLoop(Loop):
         assert body is not None
         assert self.stop is not None
         assert self.index is not None
+        for effects in self._collected():
+            effects.check_body(body)
         slots = self._slots(values)
         ranged = isinstance(items, RangeItems)
         start, end, step = (items.start, items.stop, items.step) if ranged else (0, items.length, 1)  # type: ignore[attr-defined]  # a range
@@ -168,7 +190,7 @@ class ForLoop(Loop):
             return while_loop, (test.graph, body.graph, inits, *operands), {}
 
         node = self._record(slots, own, make_while, ran, (test, going))
-        leave(recorder, self.iterable)
+        self._left()
         items.ended(project(recorder, node, 1, bool, "stopped") if node is not None else False)
 
     def _condition(self, end: Any, step: Any) -> tuple[Region, Node]:

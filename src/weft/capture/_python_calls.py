@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.capture._changes import uncaptured
 from weft.capture._copying import COPYING, copied
-from weft.capture._generators import Generated
+from weft.capture._generators import Generated, all_of, any_of, mapped, mapped_rows
 from weft.capture._iterables import Collected, EnumerateItems, Items, RangeItems, ReversedItems, ZipItems, items_of
 from weft.capture._kinds import REPRESENTATIVES, joined_kind, same_kind
 from weft.capture._lists import GrownList, containers_in
@@ -82,6 +82,8 @@ class PythonCalls:
         args = with_begun(self.recorder, function, args)
         if args and type(args[0]) is Generated and _hashable(function) and function in _ASKING_ALONE:
             return args[0].asked(function, *args[1:])
+        if args and type(args[0]) is Generated and _hashable(function) and function in (any, all):
+            return self.recorder._deeper(self.recorder.bind(any_of if function is any else all_of), args, {})
         lists = self.recorder.lists
         args = lists.of(tuple(map(lists.taken, lists.whole(args))) if function in _TAKING_ALL else args)
         if function is len and len(args) == 1 and type(args[0]) in (list, tuple):
@@ -643,18 +645,7 @@ def _divmod(calls: PythonCalls, a: Any, b: Any) -> Any:
 
 @python(map)
 def _map(calls: PythonCalls, function: Any, *iterables: Any) -> Any:
-    parts = _parts(calls, iterables)
-    if parts is not None and any(part.untyped for part in parts):
-        from weft.capture._collect import collect
-
-        return collect(
-            calls.recorder,
-            "generator",
-            ZipItems(calls.recorder, parts),
-            lambda row: calls.recorder.call(function, row, {}),
-        )
-    rows = zip(*(list(iterable) for iterable in iterables), strict=False)
-    return iter([calls.recorder.call(function, row, {}) for row in rows])
+    return Generated(calls.recorder, mapped if len(iterables) == 1 else mapped_rows, (function, *iterables), {}, map)
 
 
 @python(sorted)

@@ -125,6 +125,7 @@ class Recorder(Running, Memory, Refusals):
         self.deepest = plain_limit() - _frames(boundary)  # as many of them as Python would allow
         self.checkpoints = 0  # how many calls of `checkpoint` there were
         self.unrolling = 1  # how many copies the loops now written out make of what is inside
+        self.collected: list[Any] = []  # generators that have run at once
         self.python_effects = 0  # how often objects of Python's were changed
         self.changed: list[int] = []  # ids of those that were, in order
         self.trying: Caught = ()  # the statements the program is inside of that may catch an exception
