@@ -253,7 +253,7 @@ class Hooks(PlainHooks):
         if op == "%" and isinstance(left, str) and shows_traced(right):
             return self.percent(left, right)
         if (type(left) in PLAIN and type(right) in PLAIN) or not _is_own(left, right):
-            return between(OPERATORS[op], left, right)
+            return between(OPERATORS[op], left, right) if isinstance(right, Traced) else OPERATORS[op](left, right)
         return operate(self.recorder, op, left, right)
 
     def unary(self, op: str, value: Any) -> Any:

@@ -83,7 +83,8 @@ def operate(recorder: Recorder, sign: str, left: Any, right: Any) -> Any:
     """`left + right` and its like, where one of the two is of the program's own class."""
     first, second = _methods(sign, left, right)
     if first is None and second is None:
-        return between(_FUNCTIONS[sign], left, right)
+        function = _FUNCTIONS[sign]
+        return between(function, left, right) if isinstance(right, Traced) else function(left, right)
     if first is None and isinstance(left, (Traced, np.ndarray, np.generic)):
         return _beside_numpy(recorder, sign, left, right, cast(_Method, second))
     if type(left) is str and sign == "%":
