@@ -298,13 +298,18 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
         return _settled(recorder, function, args, kwargs, changed, result, error, watch.traced)
     if error is not None:
         return _raise(recorder, function, error, watch.traced)
-    if type(result) not in _ATOMS:
-        if sys.getrefcount(result) > _HELD_HERE:  # somebody else has it: it was there before
-            recorder.reads.from_outside(result)
-            return result
-        for key, (value, _) in Watch(recorder, result).objects.items():
-            if key not in watch.seen:
-                recorder.made(value)
+    held = sys.getrefcount(result) > _HELD_HERE
+    return result if type(result) in _ATOMS else _noted(recorder, result, watch, held)
+
+
+def _noted(recorder: Recorder, result: Any, watch: Watch, held: bool) -> Any:
+    """What a call gave, noted as made by the program; or as there before, if somebody else holds it."""
+    if held:
+        recorder.reads.from_outside(result)
+        return result
+    for key, (value, _) in Watch(recorder, result).objects.items():
+        if key not in watch.seen:
+            recorder.made(value)
     return result
 
 

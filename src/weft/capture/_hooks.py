@@ -503,8 +503,6 @@ class Hooks(PlainHooks):
             if grid is not None:
                 return grid
             plain: Any = value
-            if type(plain) is dict and "__builtins__" in plain and type(key) is str and key in plain:  # a module's
-                return self.read(self.recorder.met(self.recorder.reads.name(plain, key, plain[key])))
             if isinstance(plain, defaultdict):
                 self._make_default(plain, key)
             known = type(value) in _WITH_ITEMS or isinstance(value, (Traced, defaultdict))
@@ -516,7 +514,7 @@ class Hooks(PlainHooks):
 
     def _held_by(self, value: Any, key: Any) -> Any:
         try:
-            return value[key]
+            return self.recorder.reads.item(value, key)
         except (LookupError, TypeError) as error:
             if not isinstance(value, Traced):
                 self.recorder.programs_error = error

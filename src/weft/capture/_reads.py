@@ -70,6 +70,18 @@ class OuterReads:
         self.from_outside(value, (id(space), name), space)
         return self._value(value, name)
 
+    def item(self, owner: Any, key: Any) -> Any:
+        """`owner[key]`, which is a variable where the owner is what `globals()` gives."""
+        value = owner[key]
+        if type(owner) is dict and type(key) is str and "__builtins__" in owner:
+            return self.name(owner, key, value)
+        return value
+
+    def noted(self, value: Any) -> Any:
+        """What a function of the program gives, noted as made."""
+        self.made(value)
+        return value
+
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
         touched = self.recorder.touched

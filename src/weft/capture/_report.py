@@ -11,7 +11,7 @@ from weft import _where
 from weft._module import Module
 from weft._objects import delete_state, set_for_now, set_state
 from weft.capture._checks import short
-from weft.capture._draws import draw, make_generator, shuffled
+from weft.capture._draws import draw, filled, make_generator, shuffled
 from weft.capture._wrap import is_wrapped
 from weft.graph import Graph, Node
 from weft.graph._control import cond, fori_loop, scan, switch, while_loop
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LOOPS = (fori_loop, while_loop, scan)
 _BRANCHES = (cond, switch)
-_DRAWS = (draw, make_generator, shuffled)
+_DRAWS = (draw, filled, make_generator, shuffled)
 _EACH = 3  # guards of a family that are told one by one
 
 

@@ -202,9 +202,7 @@ class Running(SizeNodes):
             self.refuse(f"{function.__name__} is a coroutine", help="call it outside of what is captured")
         if inspect.isgeneratorfunction(function):
             return Generated(self, function, args, kwargs)
-        made = self._deeper(self.bind(function), args, kwargs)
-        self.reads.made(made)
-        return made
+        return self.reads.noted(self._deeper(self.bind(function), args, kwargs))
 
     def with_parameters(
         self: Any, module: Any, values: Any, args: Any = None, kwargs: Any = None, *, strict: bool = False

@@ -99,7 +99,7 @@ _OF_UFUNCS = ("reduce", "accumulate", "outer", "reduceat", "at")
 _CAPTURED = {
     "_numpy_targets": "astype_of",
     "_contexts": "set_errors reset_errors change_errors change_errors_back",
-    "_draws": "draw make_generator shuffled",
+    "_draws": "draw filled make_generator shuffled",
     "_grids": "grid_of",
     "_iterables": "_listed _rows",
     "_lookups": "get merge call_sequence call_text",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft._generator import manual_seed, seed, set_state
-from weft.capture._draws import draw, shuffled
+from weft.capture._draws import draw, filled, shuffled
 from weft.graph import Node
 from weft.graph._arguments import map_arg
 from weft.graph._control import check, fail
@@ -34,7 +34,7 @@ def draws(node: Node) -> bool:
         return any(draws(inner) for body in node.bodies for inner in body.nodes)
     if isinstance(node.target, Op):
         return node.target.draws(node.args, node.kwargs)
-    return node.target in (draw, shuffled) or (is_impure(node) and not is_impure(node, impure_random=False))
+    return node.target in (draw, filled, shuffled) or (is_impure(node) and not is_impure(node, impure_random=False))
 
 
 def seeds(node: Node) -> bool:
@@ -276,6 +276,7 @@ SPECIAL: dict[Any, Callable[[Batch, Node], Any]] = {
     fail: _fail,
     draw: _generator_made,
     shuffled: _generator_made,
+    filled: _generator_made,
     trip_count: _turns,
     before_end: _before,
     operator.not_: _not,
