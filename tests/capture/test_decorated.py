@@ -290,6 +290,29 @@ def test_objects_that_are_hidden_among_args(function: Any) -> None:
         weft.script(function)
 
 
+@pytest.mark.parametrize("keyword", [False, True])
+def test_decorators_and_functions_that_both_take_any_arguments(keyword: bool) -> None:
+    def scaled(x: Any, *args: Any, **options: Any) -> Any:
+        return x * 2.0, len(args), sorted(options)
+
+    if keyword:
+
+        @functools.wraps(scaled)
+        def decorated(x: Any, *args: Any, extra: float = 5.0, **options: Any) -> Any:
+            return scaled(x, *args, **options), extra
+
+    else:
+
+        @functools.wraps(scaled)
+        def decorated(*args: Any, **options: Any) -> Any:
+            return scaled(*args, **options), len(args)
+
+    for arguments in ((2.0,), (2.0, 3.0)):
+        assert weft.compile(decorated)(*arguments, k=1) == decorated(*arguments, k=1)
+    with pytest.raises(CaptureError, match=r"script: scaled takes \*args or \*\*kwargs, and so does the decorator"):
+        weft.script(decorated)
+
+
 def test_keywords_of_a_module_that_hides_itself() -> None:
     module = HidesItself()
     traced = weft.trace(module, X, shift=X)

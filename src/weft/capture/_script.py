@@ -148,6 +148,11 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
         )
     parameters = parameters[len(held) :]
     given: dict[str, Any] = {}
+    if passes_on(plain) and any(parameter.kind in _VARIADIC for parameter in parameters):
+        raise CaptureError(
+            f"script: {plain.__name__} takes *args or **kwargs, and so does the decorator around it",
+            help="capture a call of it with weft.trace or weft.compile",
+        )
     if passes_on(plain):  # a decorator that takes *args is given what has no default, as in a call
         parameters = [p for p in parameters if p.default is p.empty and p.name not in keywords]
         keywords, given = {}, keywords
