@@ -432,3 +432,42 @@ def part_by_a_row(x):
 def test_values_of_unknown_shape_are_written_by_the_rules_of_numpy(program: Any) -> None:
     x = np.array([0.0, 1.0, 2.0])
     assert_same(call(weft.compile(program), (x.copy(),)), call(program, (x.copy(),)))
+
+
+def whole_is_complex(x):
+    x[:] = x * (1 + 2j)
+    return x
+
+
+def each_is_complex(x):
+    for i in range(len(x)):
+        x[i] = x[i] * (1 + 2j)
+    return x
+
+
+def masked_is_complex(x):
+    y = np.zeros(3, x.dtype)
+    y[x > 0] = np.fft.fft(x)[x > 0]
+    return y
+
+
+def number_is_complex(x):
+    x[1] = np.complex64(3 + 1j)
+    return x
+
+
+@pytest.mark.parametrize("program", [whole_is_complex, each_is_complex, masked_is_complex, number_is_complex])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+def test_complex_values_lose_their_imaginary_part_in_an_array_of_real_ones(program, dtype) -> None:
+    expected = program(np.arange(3).astype(dtype))
+    compiled = weft.compile(program)
+    for captured in (compiled, weft.script(program), weft.trace(program, np.arange(3).astype(dtype))):
+        given = np.arange(3).astype(dtype)
+        found = captured(given)
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+    assert not compiled._ran_plainly
+    for python in (lambda x: x.__setitem__(0, 1j), lambda x: x.__setitem__(slice(2), [1j, 2j])):
+        with pytest.raises(TypeError, match="real number"):
+            weft.compile(python)(np.arange(3).astype(dtype))

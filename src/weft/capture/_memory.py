@@ -221,6 +221,8 @@ class Memory:
     def setitem(self: Any, array: Array, key: Any, value: Any) -> None:
         """`array[key] = value`."""
         key = self.as_key(key)
+        if _is_complex(value) and array.spec.dtype.kind in "iufb":  # NumPy warns, and stores the real part
+            value = value.astype(array.spec.dtype)
         if isinstance(value, (list, tuple)):
             value = self.numpy.function(np.asarray, (value,), {})
         guessed = self.guesses()
@@ -367,3 +369,8 @@ def _has_ellipsis(key: Any) -> bool:
 
 def _is_empty(part: Any) -> bool:
     return isinstance(part, (list, tuple)) and all(map(_is_empty, part))
+
+
+def _is_complex(value: Any) -> bool:
+    """Whether a value is an array or a number of NumPy's that is complex: Python's own are refused by NumPy."""
+    return not is_opaque(value) and getattr(getattr(value, "dtype", None), "kind", None) == "c"
