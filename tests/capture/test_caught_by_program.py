@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -465,3 +465,53 @@ def test_what_a_function_raises_for_some_sizes_is_not_taken_for_what_it_always_r
             assert dynamic is True
         else:
             assert_same(got, call(program, (np.ones(length), 256)))
+
+
+class Settings(MutableMapping):
+    """A mapping whose other methods, those of the standard library, catch what its own ones raise."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __getitem__(self, key):
+        return self.held[key]
+
+    def __setitem__(self, key, value):
+        self.held[key] = value
+
+    def __delitem__(self, key):
+        del self.held[key]
+
+    def __iter__(self):
+        return iter(self.held)
+
+    def __len__(self):
+        return len(self.held)
+
+
+def asks_for_what_is_missing(settings, x):
+    return settings.get("rate", x), "rate" in settings, settings.pop("rate", x)
+
+
+def puts_what_is_missing(settings, x):
+    settings.setdefault("rate", x)
+    return x
+
+
+def puts_and_asks(settings, x):
+    settings["step"] = x
+    return settings.get("rate", x)
+
+
+@pytest.mark.parametrize("held", [{"step": 1.0}, {"rate": 3.0}])
+@pytest.mark.parametrize("program", [asks_for_what_is_missing, puts_what_is_missing, puts_and_asks])
+def test_what_the_standard_library_catches(program, held) -> None:
+    given, expected = Settings(dict(held)), Settings(dict(held))
+    got = call(weft.compile(program), (given, 2.0))
+    if isinstance(got.exception, CaptureError):
+        assert program in (puts_and_asks, asks_for_what_is_missing)
+        assert "that may catch what it raises" in str(got.exception)
+        assert given.held == held
+    else:
+        assert_same(got, call(program, (expected, 2.0)))
+        assert given.held == expected.held

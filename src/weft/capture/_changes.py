@@ -285,7 +285,7 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     error: BaseException | None = None
     result: Any = None
     trying = recorder.trying
-    if _is_programs(function):  # its handlers are not seen
+    if _is_programs(function) or _has_handlers(function):  # its handlers are not seen
         recorder.trying = (*trying, ANYTHING)
     try:
         result = function(*args, **kwargs)
@@ -492,6 +492,12 @@ def _adds(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> bool:
     known: Any = _ADDING.get(type(owner), ())
     known = known and function.__name__ in known and (type(owner) is not set or type(args[0]) in _ATOMS)
     return bool(known) and _allowed(recorder, owner)
+
+
+def _has_handlers(function: Any) -> bool:
+    """Whether a function written in Python may catch what the program's own code raises that it calls."""
+    code = getattr(function, "__code__", None)
+    return isinstance(code, types.CodeType) and bool(code.co_exceptiontable)
 
 
 def _only_stores(function: Any) -> bool:
