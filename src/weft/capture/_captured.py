@@ -97,6 +97,14 @@ def capture(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **how:
                 calls.add(call.function)
 
 
+def _changing(known: Any, plain: Any, bound: inspect.BoundArguments, *, fixed: bool) -> dict[str, Any]:
+    """What `placeholders` is told of the state outside that the program changes."""
+    known.fixed = fixed
+    parameters = bound.signature.parameters
+    single = {k: v for k, v in bound.arguments.items() if parameters[k].kind not in _MANY}
+    return {"changing": known.changing(plain, single), "objects": known.whole}
+
+
 def _capture(
     function: Any,
     args: tuple[Any, ...],
@@ -147,10 +155,7 @@ def _capture(
     bound_count = len(held) if given_only else None
     how: dict[str, Any] = {"held": bound_count, "shares": shares, "whole": whole}
     if known is not None:
-        known.fixed = not numbers
-        parameters = bound.signature.parameters
-        changing = known.changing(plain, {k: v for k, v in bound.arguments.items() if parameters[k].kind not in _MANY})
-        how.update(changing=changing, objects=known.whole)
+        how.update(_changing(known, plain, bound, fixed=not numbers))
     made = placeholders(recorder, bound, dynamic=dynamic, numbers=kinds, given=given, **how)
     recorder.training.inputs = {leaf.node: leaf.value for leaf in made.leaves if leaf.node is not None}
     call_args, call_kwargs = made.call()

@@ -105,8 +105,7 @@ class Recorder(Running, Memory, Refusals):
         self.joins = False  # whether a branch or a loop may leave a variable with values of different types
         self.untyped = False  # whether all values are of unknown type, as in a script
         self.numpy, self.python = NumpyCalls(self), PythonCalls(self)
-        self.training = Training(self)
-        self.state = State(self)
+        self.training, self.state = Training(self), State(self)
         self.stand_ins, self.touched = StandIns(self), Touched(self)
         self.constants: dict[int, tuple[Any, Any]] = {}  # id → an array the program closes over, the value for it
         self.copied_inputs: dict[Node, Node] = {}  # input of a copy of the graph → the graph's own

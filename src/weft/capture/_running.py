@@ -112,16 +112,7 @@ class Running(SizeNodes):
         if captured is not None:  # a derivative, for instance: it says itself what a call of it records
             return captured(function, self, args, kwargs)
         if isinstance(function, types.MethodType):
-            if isinstance(function.__self__, (np.random.Generator, np.random.RandomState)):
-                return self.run_numpy(function, args, kwargs)
-            if function.__name__ in getattr(type(function.__self__), "__weft_effects__", ()):
-                return self.training.of_schedule(function, args, kwargs)
-            if isinstance(function.__self__, Tensor):
-                return getattr(self.constant(function.__self__), function.__name__)(*args, **kwargs)
-            asked = asked_of_files(self, function, args, kwargs)
-            if asked is not None:
-                return asked
-            return self.call(function.__func__, (function.__self__, *args), kwargs)
+            return self._run_method(function, args, kwargs)
         if function.__class__ in _BUILTIN:
             for place, value in enumerate(args):
                 by_node = function in _TAKING_CHOSEN or (is_class(value) and self._is_numpy(function))
@@ -148,6 +139,18 @@ class Running(SizeNodes):
             edited = edited_inside(self, function, args, kwargs)
             return self.run(original, args, kwargs) if edited is None else edited[0]
         return self.run_other(function, args, kwargs)
+
+    def _run_method(self: Any, method: types.MethodType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A method written in Python, of an object that the capture has as it is."""
+        owner = method.__self__
+        if isinstance(owner, (np.random.Generator, np.random.RandomState)):
+            return self.run_numpy(method, args, kwargs)
+        if method.__name__ in getattr(type(owner), "__weft_effects__", ()):
+            return self.training.of_schedule(method, args, kwargs)
+        if isinstance(owner, Tensor):
+            return getattr(self.constant(owner), method.__name__)(*args, **kwargs)
+        asked = asked_of_files(self, method, args, kwargs)
+        return self.call(method.__func__, (owner, *args), kwargs) if asked is None else asked
 
     def _deeper(self: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call within calls: as deep as the plain program may go, and not endlessly into branches."""

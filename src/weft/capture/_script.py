@@ -141,26 +141,12 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
     from weft import pytree
 
     parameters = list(inspect.signature(plain).parameters.values())
-    if any(parameter.kind in _VARIADIC for parameter in parameters[: len(held)]):
-        raise CaptureError(
-            f"script: {plain.__name__} takes its object in {parameters[0]}, which hides what else it takes",
-            help="name its parameters, self first; or capture a call of it with weft.trace or weft.compile",
-        )
-    parameters = parameters[len(held) :]
     given: dict[str, Any] = {}
-    if passes_on(plain) and any(parameter.kind in _VARIADIC for parameter in parameters):
-        raise CaptureError(
-            f"script: {plain.__name__} takes *args or **kwargs, and so does the decorator around it",
-            help="capture a call of it with weft.trace or weft.compile",
-        )
+    _check_variadics(plain, parameters, len(held), keywords)
+    parameters = parameters[len(held) :]
     if passes_on(plain):  # a decorator that takes *args is given what has no default, as in a call
         parameters = [p for p in parameters if p.default is p.empty and p.name not in keywords]
         keywords, given = {}, keywords
-    if keywords and any(parameter.kind in _VARIADIC for parameter in parameters):
-        raise CaptureError(
-            f"script: a partial with keyword arguments of {plain.__name__}, which takes *args or **kwargs",
-            help="write a function that calls it",
-        )
     if keywords:  # they are defaults, which a call may still replace
         parameters = list(inspect.signature(functools.partial(plain, *held, **keywords)).parameters.values())
     values = [_placeholder(recorder, parameter) for parameter in parameters]
@@ -193,6 +179,27 @@ def _run(recorder: ScriptRecorder, plain: Any, held: tuple[Any, ...], keywords: 
     check_given_back(recorder, result)
     leaves, tree = pytree.flatten(result, is_leaf=lambda v: recorder.lists.get(v) is not None or has_missing(v))
     graph.output(recorder.in_structure(tree, [recorder.arg(leaf) for leaf in leaves]))
+
+
+def _check_variadics(plain: Any, parameters: list[inspect.Parameter], held: int, keywords: dict[str, Any]) -> None:
+    """Refuse a function whose `*args` or `**kwargs` would hide which argument is which; `held` are bound already."""
+    if any(parameter.kind in _VARIADIC for parameter in parameters[:held]):
+        raise CaptureError(
+            f"script: {plain.__name__} takes its object in {parameters[0]}, which hides what else it takes",
+            help="name its parameters, self first; or capture a call of it with weft.trace or weft.compile",
+        )
+    if not any(parameter.kind in _VARIADIC for parameter in parameters):
+        return
+    if passes_on(plain):
+        raise CaptureError(
+            f"script: {plain.__name__} takes *args or **kwargs, and so does the decorator around it",
+            help="capture a call of it with weft.trace or weft.compile",
+        )
+    if keywords:
+        raise CaptureError(
+            f"script: a partial with keyword arguments of {plain.__name__}, which takes *args or **kwargs",
+            help="write a function that calls it",
+        )
 
 
 def _placeholder(recorder: ScriptRecorder, parameter: inspect.Parameter) -> Opaque:
