@@ -285,7 +285,7 @@ def uncaptured(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     error: BaseException | None = None
     result: Any = None
     trying = recorder.trying
-    if _is_programs(function) or _has_handlers(function):  # its handlers are not seen
+    if _may_handle(function, set()):  # its handlers are not seen
         recorder.trying = (*trying, ANYTHING)
     try:
         result = function(*args, **kwargs)
@@ -316,11 +316,20 @@ def _noted(recorder: Recorder, result: Any, watch: Watch, held: bool) -> Any:
 calls_of_programs.add(uncaptured.__code__)
 
 
-def _is_programs(function: Any) -> bool:
-    """Whether a call of a class or of a wrapped function runs code in Python as it is."""
+def _may_handle(function: Any, seen: set[Any], cls: type | None = None) -> bool:
+    """Whether code in Python that a call runs as it is, the functions that it names included, handles exceptions."""
     if isinstance(function, type):
-        return any(isinstance(getattr(function, name), types.FunctionType) for name in ("__init__", "__new__"))
-    return isinstance(getattr(function, "__wrapped__", None), types.FunctionType)
+        made = (getattr(function, name) for name in ("__init__", "__new__", "__post_init__") if hasattr(function, name))
+        return any(_may_handle(method, seen, function) for method in made)
+    function = getattr(function, "__wrapped__", function)
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, types.CodeType) or code in seen:
+        return False
+    seen.add(code)
+    if code.co_exceptiontable:
+        return True
+    named = (getattr(cls, name, function.__globals__.get(name)) for name in code.co_names)
+    return any(_may_handle(each, seen, cls) for each in named)
 
 
 _OF_STAND_INS = re.compile(rf"\b({Array.__name__}|{Opaque.__name__}|{Scalar.__name__})\b")
@@ -492,12 +501,6 @@ def _adds(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> bool:
     known: Any = _ADDING.get(type(owner), ())
     known = known and function.__name__ in known and (type(owner) is not set or type(args[0]) in _ATOMS)
     return bool(known) and _allowed(recorder, owner)
-
-
-def _has_handlers(function: Any) -> bool:
-    """Whether a function written in Python may catch what the program's own code raises that it calls."""
-    code = getattr(function, "__code__", None)
-    return isinstance(code, types.CodeType) and bool(code.co_exceptiontable)
 
 
 def _only_stores(function: Any) -> bool:
