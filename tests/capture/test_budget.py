@@ -490,3 +490,19 @@ def test_objects_that_may_hold_more_and_more_of_their_kind() -> None:
     compiled = weft.compile(asked_tree)
     with pytest.warns(UserWarning, match="asked_tree was not captured and ran as plain Python"):
         np.testing.assert_array_equal(compiled(x, places), asked_tree(x, places))
+
+
+@pytest.mark.parametrize(("times", "misses"), [(0.0, 3), (math.inf, 16)])
+def test_captures_in_vain_that_take_far_longer_than_plain_calls_end_sooner(
+    times: float, misses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_budget, "_COST", 0.0)
+    monkeypatch.setattr(_budget, "_TIMES_PLAIN", times)
+    clock, spent = iter(range(1000)), lambda: float(next(clock))  # whatever is timed takes a second
+    monkeypatch.setattr(_compile.time, "thread_time", spent)
+    compiled = weft.compile(in_order)
+    lists = [[math.cos(j + k) for j in range(6)] for k in range(25)]
+    (warning,) = told(lambda: [compiled(numbers) for numbers in lists])
+    assert f"it was captured {misses} times already, each for other arguments, the last of them for n" in warning
+    assert compiled.cache_info().misses == misses
+    assert [compiled(numbers) for numbers in lists] == [sorted(numbers) for numbers in lists]

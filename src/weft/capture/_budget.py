@@ -22,6 +22,9 @@ _BASE = 2_000  # operations that any capture may record
 _PER_LINE = 100  # and more for each line of the functions captured
 _GRAPHS = 64  # how many graphs a function may be captured as
 _IN_VAIN = 16  # of those that fix numbers, how many one after the other before a call comes back to one
+_COSTLY = 3  # fewer are enough, where their captures took long:
+_COST = 0.5  # seconds, and
+_TIMES_PLAIN = 100.0  # times as long as so many plain calls
 _SLOWER = 3.0  # a graph that takes so many times as long as the plain call is given up
 _SHORT = 100e-6  # seconds: calls that are shorter, or slower by less, are not compared
 _TRIALS = 3  # calls of a graph that are timed
@@ -69,14 +72,21 @@ class Allowance:
         )
 
 
-def too_many(entries: list[Any], hits: int | None, factor: float | None) -> str | None:
+def take_long(in_vain: list[Any], factor: float | None, plain: float) -> bool:
+    """Whether captures that were made in vain took far longer than plain calls of `plain` seconds."""
+    if factor is None or len(in_vain) < _COSTLY * factor:
+        return False
+    cost: float = sum(e.cost for e in in_vain)
+    return cost > factor * max(_COST, _TIMES_PLAIN * plain * len(in_vain))
+
+
+def too_many(graphs: int, in_vain: list[Any], factor: float | None, plain: float | None) -> str | None:
     """Why a function with so many graphs is not captured again; None if it may.
 
-    `hits` is how many calls have found a graph, None where the user wants one for each size and number.
+    `in_vain` are those for numbers that did not come again, `plain` is how long a plain call takes, if that is known.
     """
-    graphs = len(entries)
-    in_vain = sum(entry.static and entry.made_at == hits for entry in entries)
-    if factor is None or (graphs < _GRAPHS * factor and in_vain < _IN_VAIN * factor):
+    few = factor is None or (graphs < _GRAPHS * factor and len(in_vain) < _IN_VAIN * factor)
+    if factor is None or (few and (plain is None or not take_long(in_vain, factor, plain))):
         return None
     which = "" if graphs >= _GRAPHS * factor else ", the last of them for numbers that did not come again"
     return (

@@ -36,7 +36,7 @@ from weft._tracing import current_tracer
 from weft._where import warn_user
 from weft.capture._anomaly import watched
 from weft.capture._arguments import large_data
-from weft.capture._budget import GivenUp, Newcomers, OverBudget, Trial, kind_of_call, too_many
+from weft.capture._budget import GivenUp, Newcomers, OverBudget, Trial, kind_of_call, take_long, too_many
 from weft.capture._callables import check_callable
 from weft.capture._captured import Captured, bound_keywords, capture, original_function
 from weft.capture._checks import MISS, Checks
@@ -46,7 +46,7 @@ from weft.capture._memory import is_tensor
 from weft.capture._numpy_targets import ask_nobody, call_numpy
 from weft.capture._proxy import Proxy
 from weft.capture._refused_calls import Refusals
-from weft.capture._signatures import call_signature
+from weft.capture._signatures import call_signature, markers
 from weft.capture._state_places import Known, Learned
 from weft.capture._step_graph import of_traced_classes, on_arrays, settle, without_tape
 from weft.capture._step_reuse import Reuse
@@ -145,6 +145,7 @@ class Entry(Guarded):
         self.graph = captured.graph
         self.static = static
         self.made_at = 0  # how many calls had found a graph when this one was made
+        self.cost = 0.0  # seconds that its capture took
         self.graph.signature = None  # the guards take arguments apart, and give all of them
         for node in self.graph.nodes:
             if node.op == "placeholder":
@@ -243,6 +244,7 @@ class CompiledFunction:
         self._refused = Refusals()
         self._known = Known()
         self._newcomers = Newcomers()
+        self._timed: float | None = None  # how long a plain call took, where captures were made in vain
         self._lock = threading.RLock()
         self._resolve()
 
@@ -291,7 +293,7 @@ class CompiledFunction:
                 space[f"_weft_default_{parameter.name}"] = parameter.default
                 text += f"=_weft_default_{parameter.name}"
             shown.append(text)
-        given = _markers(parameters, shown)
+        given = markers(parameters, shown)
         names = ", ".join(p.name for p in parameters)
         name = self._plain.__name__ if self._plain.__name__.isidentifier() else "function"
         source = (
@@ -327,6 +329,12 @@ class CompiledFunction:
         if self._waits_for(values):
             self._runs = () if self._hits < len(self._entries) else self._runs
             return self._plainly(args, kwargs, None, Newcomers.why)
+        if self._timed is None and take_long(self._in_vain(), self._budget, 0.0):
+            began = time.thread_time()
+            try:
+                return self._plainly(args, kwargs, None, "it is timed, as several captures were made in vain")
+            finally:
+                self._timed = time.thread_time() - began
         with self._lock:
             began = time.perf_counter()
             entry, error = self._entry_for(values, args, kwargs)
@@ -338,6 +346,10 @@ class CompiledFunction:
         given_up = self._given_up.setdefault(kind, GivenUp())
         given_up.failed(_said(error), time.perf_counter() - began)
         return self._plainly(args, kwargs, given_up, given_up.why)
+
+    def _in_vain(self) -> list[Entry]:
+        """The latest graphs that are for fixed numbers, which no call has come back to."""
+        return [e for e in self._entries if e.static and e.made_at == self._hits and self._dynamic is not False]
 
     def _waits_for(self, values: tuple[Any, ...]) -> bool:
         """Whether a call is given an object that is only captured for when it is given again."""
@@ -368,12 +380,13 @@ class CompiledFunction:
                 self._known.differs(*condition.learns)
         if any(condition.plain for condition in failing):
             return None, None
-        beyond = too_many(self._entries, None if self._dynamic is False else self._hits, self._budget)
+        beyond = too_many(len(self._entries), self._in_vain(), self._budget, self._timed)
         if beyond is not None:
             if self._hits < len(self._entries) <= len(self._runs):
                 self._runs = ()  # hardly a call came again; those that do bring their graphs back
             return None, OverBudget(beyond)
         self._refused.raise_for(values)
+        began = time.thread_time()
         try:
             with deep_recursion(), paused_collector():
                 entry = self._capture(args, kwargs, values)
@@ -388,7 +401,7 @@ class CompiledFunction:
             self._newcomers.graphs += closest.alone
         self._misses += 1
         self._entries.append(entry)
-        entry.made_at = self._hits
+        entry.made_at, entry.cost = self._hits, time.thread_time() - began
         entry.graph._watch(self, entry)
         self._take_up()
         return entry, None
@@ -624,22 +637,6 @@ def _said(error: BaseException) -> str:
         return told
     place = import_module("weft.capture._survey").place_of(error)
     return told if place is None else f"{told}\n  at {_where._shown(place)}"
-
-
-def _markers(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]:
-    """The parameters with `/` and `*` where Python wants them."""
-    made: list[str] = []
-    kinds = [p.kind for p in parameters]
-    for k, text in enumerate(shown):
-        if kinds[k] is inspect.Parameter.KEYWORD_ONLY and not any(
-            kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL) for kind in kinds[:k]
-        ):
-            made.append("*")
-        made.append(text)
-        last = k + 1 == len(shown) or kinds[k + 1] is not inspect.Parameter.POSITIONAL_ONLY
-        if kinds[k] is inspect.Parameter.POSITIONAL_ONLY and last:
-            made.append("/")
-    return made
 
 
 def _as_call(parameters: Any, values: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:

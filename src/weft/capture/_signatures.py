@@ -59,3 +59,19 @@ def signature_of_one_call(function: Any, args: tuple[Any, ...], kwargs: dict[str
 def _positional(signature: inspect.Signature) -> list[str]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return [parameter.name for parameter in signature.parameters.values() if parameter.kind in kinds]
+
+
+def markers(parameters: list[inspect.Parameter], shown: list[str]) -> list[str]:
+    """The parameters with `/` and `*` where Python wants them."""
+    made: list[str] = []
+    kinds = [p.kind for p in parameters]
+    for k, text in enumerate(shown):
+        if kinds[k] is inspect.Parameter.KEYWORD_ONLY and not any(
+            kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL) for kind in kinds[:k]
+        ):
+            made.append("*")
+        made.append(text)
+        last = k + 1 == len(shown) or kinds[k + 1] is not inspect.Parameter.POSITIONAL_ONLY
+        if kinds[k] is inspect.Parameter.POSITIONAL_ONLY and last:
+            made.append("/")
+    return made
