@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path, PurePath
 from typing import Any
 
+from weft import pytree
 from weft._where import package_name
+from weft.capture._callbacks import function_of
 from weft.capture._contexts import reset_errors, set_errors
 from weft.capture._draws import draw, shuffled
 from weft.graph import Graph
@@ -16,6 +20,12 @@ from weft.passes._kinds import EFFECT, OPAQUE, PURE, kind_of
 
 _OF_LISTS = frozenset({"append", "insert", "pop", "clear", "reverse", "sort", "remove", "copy", "index", "count"})
 _LIBRARIES = ("numpy", "weft", "builtins", "math", "cmath", "_operator", "operator")
+_COMPUTING = ("scipy.fft.", "scipy.linalg.", "scipy.signal.")
+_READERS = frozenset(f"read_{kind}" for kind in "csv excel feather fwf html json parquet stata table xml".split())
+_OF_PATHS = frozenset(name for name in dir(PurePath) if name[0] != "_") | (
+    {"absolute", "exists", "expanduser", "is_dir", "is_file", "read_bytes", "read_text", "resolve", "stat"}
+    & {*dir(Path)}
+)
 
 
 def may_differ(graph: Graph) -> bool:
@@ -34,7 +44,7 @@ def repeatable(graph: Graph) -> bool:
     What it has drawn from NumPy's own generator can be put back.
     """
     given = any(node.op == "placeholder" and node.meta.get("type") is None for node in graph.nodes)
-    return all(_leaves_nothing(node) and not (given and _changes(node)) for node in _nodes(graph))
+    return all(_leaves_nothing(node, given) and not (given and _changes(node)) for node in _nodes(graph))
 
 
 def draws(graph: Graph) -> bool:
@@ -60,7 +70,7 @@ def _nodes(graph: Graph) -> Any:
             yield from _nodes(body)
 
 
-def _leaves_nothing(node: Any) -> bool:
+def _leaves_nothing(node: Any, given: bool) -> bool:
     if node.op == "output":
         return not node.kwargs.get("writes")
     if node.op == "call_method" and node.target in _OF_LISTS:
@@ -71,6 +81,10 @@ def _leaves_nothing(node: Any) -> bool:
         return True  # their nodes are looked at one by one
     if str(getattr(node.target, "__module__", "")).startswith("numpy.testing"):
         return True  # an assertion of NumPy's: it raises, or does nothing
+    if node.target is function_of:
+        return False  # what a function of the program does that a library calls is not looked at
+    if not given and (_reads(node) or (node.target in (setattr, delattr) and _is_read(node.args[0]))):
+        return True
     kind = kind_of(node)
     if kind == EFFECT:
         return node.target is not show and (node.target in (check, fail) or getattr(node.target, CHECKS, False))
@@ -78,3 +92,38 @@ def _leaves_nothing(node: Any) -> bool:
         return True
     module = package_name(node.target) or "numpy"
     return kind == PURE or (kind == OPAQUE and module in _LIBRARIES)
+
+
+def _reads(node: Any) -> bool:
+    """Whether a call of a library only computes or reads files, where it is given no object of the caller's."""
+    target = node.target
+    if node.op == "call_method":
+        return target in _OF_PATHS and _of_path(node)
+    if node.op != "call_function" or any(map(callable, pytree.leaves_of((node.args, node.kwargs)))):
+        return False
+    if _of_path(node) and isinstance(target, type):
+        return True
+    if package_name(target) == "pandas":
+        return target.__name__ in _READERS
+    return str(getattr(target, "__module__", "")).startswith(_COMPUTING) and not _overwrites(node)
+
+
+def _is_read(node: Any) -> bool:
+    """Whether a value is what such a call gives, or part of it."""
+    return hasattr(node, "target") and (_reads(node) or (bool(node.args) and _is_read(node.args[0])))
+
+
+def _of_path(node: Any) -> bool:
+    """Whether a value is a path, or computed from one."""
+    if isinstance(node.target, type) and issubclass(node.target, PurePath):
+        return True
+    return bool(node.args) and hasattr(node.args[0], "target") and _of_path(node.args[0])
+
+
+def _overwrites(node: Any) -> bool:
+    """Whether a function of SciPy may write into what it is given."""
+    try:
+        named = inspect.signature(node.target).bind(*node.args, **node.kwargs).arguments
+    except (TypeError, ValueError):
+        return True
+    return any(name.startswith(("overwrite", "out")) and value is not False for name, value in named.items())
