@@ -21,7 +21,12 @@ from weft.passes._kinds import EFFECT, OPAQUE, PURE, kind_of
 _OF_LISTS = frozenset({"append", "insert", "pop", "clear", "reverse", "sort", "remove", "copy", "index", "count"})
 _LIBRARIES = ("numpy", "weft", "builtins", "math", "cmath", "_operator", "operator")
 _COMPUTING = ("scipy.fft.", "scipy.linalg.", "scipy.signal.")
-_READERS = frozenset(f"read_{kind}" for kind in "csv excel feather fwf html json parquet stata table xml".split())
+_TABLES = frozenset(f"read_{kind}" for kind in "csv excel feather fwf html json parquet stata table xml".split()) | {
+    *("date_range", "get_dummies", "period_range", "to_datetime"),
+}
+_OF_TABLES = frozenset(
+    "drop drop_duplicates dropna fillna rename reset_index set_index sort_index sort_values to_numpy".split()
+)
 _OF_PATHS = frozenset(name for name in dir(PurePath) if name[0] != "_") | (
     {"absolute", "exists", "expanduser", "is_dir", "is_file", "read_bytes", "read_text", "resolve", "stat"}
     & {*dir(Path)}
@@ -97,14 +102,16 @@ def _leaves_nothing(node: Any, given: bool) -> bool:
 def _reads(node: Any) -> bool:
     """Whether a call of a library only computes or reads files, where it is given no object of the caller's."""
     target = node.target
+    if any(map(callable, pytree.leaves_of((node.args, node.kwargs)))):
+        return False
     if node.op == "call_method":
-        return target in _OF_PATHS and _of_path(node)
-    if node.op != "call_function" or any(map(callable, pytree.leaves_of((node.args, node.kwargs)))):
+        return (target in _OF_PATHS and _of_path(node)) or (target in _OF_TABLES and _is_read(node.args[0]))
+    if node.op != "call_function":
         return False
     if _of_path(node) and isinstance(target, type):
         return True
     if package_name(target) == "pandas":
-        return target.__name__ in _READERS
+        return target.__name__ in _TABLES
     return str(getattr(target, "__module__", "")).startswith(_COMPUTING) and not _overwrites(node)
 
 
