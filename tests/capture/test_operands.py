@@ -244,7 +244,12 @@ def given_complex(x, c=2j):
     return [c * v for v in x], [v * c for v in x], c * BASE, c * x, c * x[0].astype(np.float32), [c.real * v for v in x]
 
 
-@pytest.mark.parametrize("program", [left_complex, parts_of_complex, given_complex])
+def compared_complex(x):
+    i = 1j
+    return [i == v for v in x], i != x[0], operator.eq(i, x[0]), i == x.sum(), i == x, i == x[0].astype(np.float32)
+
+
+@pytest.mark.parametrize("program", [left_complex, parts_of_complex, given_complex, compared_complex])
 def test_a_complex_number_of_python_takes_a_float_of_numpy_for_one(program: Callable[[Any], Any]) -> None:
     for captured in (weft.compile(program), weft.script(program), weft.trace(program, X)):
         assert outcome(captured, (X,)) == outcome(program, (X,))

@@ -20,6 +20,7 @@ from weft.capture._missing import is_there, whole
 from weft.capture._once import take
 from weft.capture._one_of import get_of_key, item_of_key, number_keys
 from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._own_operators import between
 from weft.capture._plain import COMPARISONS
 from weft.capture._present import key_asked
 from weft.capture._raising import RULES
@@ -124,6 +125,8 @@ def compare_sequences(recorder: Recorder, op: str, left: Any, right: Any) -> Any
         left, right = (Opaque(recorder, v.as_list()) if isinstance(v, Collected) else v for v in (left, right))
         if isinstance(left, Opaque) or isinstance(right, Opaque):
             return recorder.opaque(COMPARISONS[op], tuple(map(_handle, recorder.lists.of((left, right)))), {})
+    if type(left) is complex and isinstance(right, Traced):  # Python asks it first
+        return between(COMPARISONS[op], left, right)
     if type(left) is not type(right) or isinstance(left, Traced):
         return COMPARISONS[op](left, right)
     if _compared_by_fields(left, op):

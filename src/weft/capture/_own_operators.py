@@ -106,7 +106,7 @@ def between(function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 
     The ufunc may give another last digit: `np.multiply(z, w)` is not `z * w` for all complex numbers.
     """
-    numeric = isinstance(left, np.number) or (type(left) is np.ndarray and left.dtype.kind in "biufc")
+    numeric = isinstance(left, (np.number, complex)) or (type(left) is np.ndarray and left.dtype.kind in "biufc")
     if numeric and isinstance(right, Traced):
         found = right.recorder.operate(function, left, right)
         if found is not NotImplemented:
@@ -206,7 +206,8 @@ def called_operator(recorder: Recorder, function: Any, args: tuple[Any, ...]) ->
     if sign is None or len(args) != 2:
         return None
     if not (is_own_class(type(args[0])) or is_own_class(type(args[1]))):
-        return (between(function, *args),) if isinstance(args[0], np.number) and isinstance(args[1], Traced) else None
+        beside = isinstance(args[0], (np.number, complex)) and isinstance(args[1], Traced)
+        return (between(function, *args),) if beside else None
     if sign in COMPARISONS:
         return (recorder.hooks.compare(sign, *args),)
     return updated_own(recorder, sign, *args) if sign in UPDATES else (operate(recorder, sign, *args),)
