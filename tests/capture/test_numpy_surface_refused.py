@@ -86,3 +86,9 @@ class Angles(np.ndarray):
 def test_classes_of_arrays_are_refused_by_name(capturing: Any) -> None:
     with pytest.raises(CaptureError, match=r"Angles is a class of arrays, derived from np\.ndarray"):
         capturing(lambda x: Angles(x).sum())(np.ones(3))
+
+
+def test_functions_of_the_program_that_numpy_applies_are_refused_in_plain_words() -> None:
+    said = r"np\.apply_over_axes calls a function of the program inside NumPy, where it is not captured"
+    with pytest.raises(CaptureError, match=said):
+        weft.compile(lambda x: np.apply_over_axes(lambda a, k: a.sum(axis=k, keepdims=True), x, (0, 1)))(np.eye(2))

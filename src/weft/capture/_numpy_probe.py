@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from weft.capture._values import Array, Scalar
+from weft.capture._values import Array, Scalar, Traced
 from weft.capture._views import Step, held
 from weft.graph import Node
 from weft.ops import Spec
@@ -162,6 +162,11 @@ def type_of_sample(recorder: Recorder, result: Any, function: Any) -> Any:
     if isinstance(result, (tuple, list)):
         parts = [type_of_sample(recorder, part, function) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    if isinstance(result, Traced):
+        recorder.refuse(
+            f"{name_of(function)} calls a function of the program inside NumPy, where it is not captured",
+            help="call it in a loop of your own, or put the whole call in a function marked with weft.wrap",
+        )
     return recorder.refuse(
         f"{name_of(function)} gives a {type(result).__name__}, which a graph cannot hold",
         help="compute with arrays, or put it in a function of your own and mark that with weft.wrap",
