@@ -8,6 +8,7 @@ import operator
 import os
 import random
 import secrets
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import weft
+from programs._compare import call
 from weft.errors import CaptureError
 
 STORE: dict[str, Any] = {"inner": {"a": 1}, "list": [1, 2]}
@@ -285,3 +287,37 @@ def test_items_of_the_globals_are_globals(monkeypatch: Any) -> None:
             monkeypatch.setitem(globals(), "SCALE", 3.0)
             results.append([first.tolist(), function(X).tolist(), SHIFTS])
         assert results[0] == results[1]
+
+
+ASKED = {
+    "get": lambda x: x * globals().get("SCALE", 5.0),
+    "__getitem__": lambda x: x * globals().__getitem__("SCALE"),
+    "in": lambda x: x * 2 if "SCALE" in globals() else x,
+    "not in": lambda x: x * 2 if "SCALE" not in globals() else x,
+    "__contains__": lambda x: x * 2 if globals().__contains__("SCALE") else x,
+    "vars": lambda x: x * vars(sys.modules[__name__]).get("SCALE", 5.0),
+    "hasattr": lambda x: x * 2 if hasattr(sys.modules[__name__], "SCALE") else x,
+    "getattr": lambda x: x * getattr(sys.modules[__name__], "SCALE", 5.0),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("values", [(2.0, 3.0, None, 3.0), (None, 2.0, None)])
+def test_globals_that_are_asked_for_by_name_are_those_of_the_call(name: str, values: Any, monkeypatch: Any) -> None:
+    program, results = ASKED[name], []
+    compiled = weft.compile(program)
+    for function in (compiled, program):
+        for value in values:
+            monkeypatch.setitem(globals(), "SCALE", value)
+            if value is None:
+                monkeypatch.delitem(globals(), "SCALE")
+            results.append(repr(call(function, (X,))))
+    assert results[: len(values)] == results[len(values) :]
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x * len(globals()), lambda x: x * len([name for name in globals() if name == "SCALE"])]
+)
+def test_globals_are_not_read_as_a_whole(program: Any) -> None:
+    with pytest.raises(CaptureError, match=r"all that globals\(\) holds is read at once"):
+        weft.compile(program)(X)

@@ -30,6 +30,8 @@ _READING = (
 )
 _ALL_KEYS = frozenset({"keys", "values", "items", "copy", "__iter__", "__len__", "__eq__", "__or__"})
 _ONE_KEY = frozenset({"get", "setdefault", "pop", "__contains__", "__getitem__"})
+_READING_ONE = frozenset({"get", "__contains__", "__getitem__"})
+_BY_NAME = "ask for variables by their names, such as globals()['name']"
 _HELP = "give it a value before the branch or the loop, such as None or 0"
 
 
@@ -89,12 +91,39 @@ def _error(name: str, owner: Any = None) -> Exception:
 def whole(recorder: Recorder, value: Any) -> Any:
     """A value all of which is read: refused of a dict with a key that only one side of a branch has brought."""
     if isinstance(value, dict):
+        if is_globals(value) and recorder._home(value) is None:
+            recorder.refuse(
+                "all that globals() holds is read at once, which may be more by the next call", help=_BY_NAME
+            )
         if recorder.unordered:
             check_order(recorder, value)
         for key, part in value.items():
             if isinstance(part, Undefined):
                 _maybe_there(recorder, f"a dict has the key {key!r}")
     return value
+
+
+def is_globals(value: Any) -> bool:
+    """Whether a dict holds the variables of a module, as `globals()` gives it."""
+    return type(value) is dict and "__builtins__" in value
+
+
+def in_globals(recorder: Recorder, space: dict[str, Any], name: str) -> bool:
+    """Whether a module has a variable, which the graph then takes for granted."""
+    if name in space:
+        recorder.reads.item(space, name)
+        return True
+    recorder.reads.names.setdefault((id(space), name), (space, name, ("missing",)))
+    return False
+
+
+def _of_globals(recorder: Recorder, function: Any, space: dict[str, Any], name: str, *default: Any) -> tuple[Any]:
+    there = in_globals(recorder, space, name)
+    if function.__name__ == "__contains__":
+        return (there,)
+    if there:
+        return (recorder.hooks.getitem(space, name),)
+    return (function(name, *default),)
 
 
 def question(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...]) -> tuple[Any] | None:
@@ -120,6 +149,8 @@ def question(recorder: Recorder, function: Any, owner: Any, args: tuple[Any, ...
     if isinstance(owner, dict):
         if function.__name__ in _ALL_KEYS:
             whole(recorder, owner)
+        elif is_globals(owner) and function.__name__ in _READING_ONE and args and type(args[0]) is str:
+            return _of_globals(recorder, function, owner, *args)
         elif function.__name__ in _ONE_KEY and args:
             key = key_asked(recorder, owner, args[0])
             held = None if is_traced(key) else owner.get(key)

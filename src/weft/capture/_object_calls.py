@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weft._module import Module
 from weft._objects import dict_of, of_class
 from weft.autograd import Tensor
-from weft.capture._state_places import is_own
+from weft.capture._state_places import is_own, is_own_module
 from weft.capture._values import Traced, Undefined
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def _missing(recorder: Recorder, owner: Any, name: str) -> bool:
     recorder.touched.check_attribute(owner, name)
     if not hasattr(owner, name):
         recorder.touched.check_missing(owner, f".{name}")
-    if (id(owner), name) in state.written or (id(owner), name) in state.inputs or not state.may_have(owner):
+    readable = state.may_have(owner) or (isinstance(owner, types.ModuleType) and is_own_module(owner.__name__))
+    if (id(owner), name) in state.written or (id(owner), name) in state.inputs or not readable:
         return not hasattr(owner, name)
     if hasattr(owner, name):
         if not hasattr(type(owner), name):

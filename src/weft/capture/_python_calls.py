@@ -24,6 +24,7 @@ from weft.capture._lists import GrownList, containers_in
 from weft.capture._lookups import in_container
 from weft.capture._memory import taken_out
 from weft.capture._merge import is_open, refuse_mixed
+from weft.capture._missing import in_globals, is_globals
 from weft.capture._once import once
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._ordering import extreme, is_by_outside, one_by_one, ordered, ordered_array
@@ -141,6 +142,8 @@ class PythonCalls:
 
     def contains(self, item: Any, container: Any) -> Any:
         """`item in container`."""
+        if is_globals(container) and type(item) is str:
+            return in_globals(self.recorder, container, item)
         if isinstance(container, KeysView) and hasattr(container, "mapping"):
             container = dict(container.mapping)
         elif isinstance(container, (ValuesView, ItemsView)):
