@@ -66,6 +66,8 @@ COMPUTES = {
 LEAVES = {
     "overwrites": lambda x, a: inverse_or_itself(x, scipy.linalg.inv(a, overwrite_a=True)),
     "overwrites by position": lambda x, a: inverse_or_itself(x, scipy.linalg.inv(a, True)),
+    "draws": lambda x, a: inverse_or_itself(x, scipy.linalg.clarkson_woodruff_transform(a, 2)),
+    "prints": lambda x, a: inverse_or_itself(x, scipy.linalg.signm(a)),
     "calls the program": lambda x, a: inverse_or_itself(x, scipy.linalg.schur(a, sort=tells)[0]),
     "calls a lambda": lambda x, a: inverse_or_itself(
         x, scipy.linalg.schur(a, sort=lambda r, i=0: tells(r) and x[0, 0] < 9)[0]

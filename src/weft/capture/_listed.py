@@ -21,6 +21,7 @@ from weft.passes._kinds import EFFECT, OPAQUE, PURE, kind_of
 _OF_LISTS = frozenset({"append", "insert", "pop", "clear", "reverse", "sort", "remove", "copy", "index", "count"})
 _LIBRARIES = ("numpy", "weft", "builtins", "math", "cmath", "_operator", "operator")
 _COMPUTING = ("scipy.fft.", "scipy.linalg.", "scipy.signal.")
+_LEAVING = frozenset({"disp", "random_state", "rng", "seed"})  # parameters of functions that print or draw
 _TABLES = frozenset(f"read_{kind}" for kind in "csv excel feather fwf html json parquet stata table xml".split()) | {
     *("date_range", "get_dummies", "period_range", "to_datetime"),
 }
@@ -128,9 +129,11 @@ def _of_path(node: Any) -> bool:
 
 
 def _overwrites(node: Any) -> bool:
-    """Whether a function of SciPy may write into what it is given."""
+    """Whether a function of SciPy may write into what it is given, or may draw or print."""
     try:
-        named = inspect.signature(node.target).bind(*node.args, **node.kwargs).arguments
+        signature = inspect.signature(node.target)
+        named = signature.bind(*node.args, **node.kwargs).arguments
     except (TypeError, ValueError):
         return True
-    return any(name.startswith(("overwrite", "out")) and value is not False for name, value in named.items())
+    given = any(name.startswith(("overwrite", "out")) and value is not False for name, value in named.items())
+    return given or not _LEAVING.isdisjoint(signature.parameters)
