@@ -20,6 +20,7 @@ from weft.capture._opaque import Opaque
 from weft.capture._plain import COMPARISONS, OPERATORS, SIGNS, UPDATES
 from weft.capture._special import unrouted
 from weft.capture._state_places import is_own, is_own_module
+from weft.capture._touched import changes
 from weft.capture._values import Array, Scalar, Traced
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ PLAIN = frozenset(
      type(None), type, np.ndarray, np.float64, np.float32, np.int64, np.bool_, types.FunctionType, types.MethodType}
 )  # fmt: skip
 """Classes that are met most, of which none is the program's."""
+_CALLED = {name for names in _METHODS.values() for name in names} | {*_UNARY.values()}
+_CALLED |= {"__abs__", "__bool__", "__complex__", "__float__", "__index__", "__int__", "__divmod__", "__rdivmod__"}
+_CALLED |= {name for name in dir(np) if isinstance(getattr(np, name), np.ufunc)}
+"""Methods that NumPy calls of the elements of an array of objects."""
 _ARRAYS = (np.asarray, np.array, np.asanyarray)
 _WRITING = ("functools", "numpy.lib.mixins")  # what these write for a class calls methods that it has
 _MISSING: Any = object()
@@ -70,6 +75,27 @@ def own_method(value: Any, name: str) -> Any:
         return None
     module = found.__globals__.get("__name__", "")
     return found if module in _WRITING or is_own_module(module) else None
+
+
+def refuse_changing(recorder: Recorder, value: Any) -> None:
+    """Refuse to give NumPy objects whose operators change something: it calls them, which nothing captures."""
+    if isinstance(value, np.ndarray):
+        value = value.ravel().tolist() if value.dtype.hasobject else ()
+    if type(value) in (list, tuple):
+        classes = {type(part) for part in value}
+        for part in value if list in classes or tuple in classes else ():
+            refuse_changing(recorder, part)
+        for cls in filter(is_own_class, classes):
+            _refuse_class(recorder, cls)
+
+
+def _refuse_class(recorder: Recorder, cls: type) -> None:
+    for name in sorted(_CALLED.intersection(dir(cls))):
+        if changes(recorder, cls, name):
+            recorder.refuse(
+                f"NumPy is given objects of {cls.__name__}, whose {name} changes something when NumPy calls it",
+                help="write a loop over them, or mark the function that gives them to NumPy with weft.wrap",
+            )
 
 
 def run_method(recorder: Recorder, method: Any, *args: Any, **kwargs: Any) -> Any:

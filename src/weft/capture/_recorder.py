@@ -33,6 +33,7 @@ from weft.capture._memory import Memory, is_tensor
 from weft.capture._merge import refuse_mixed
 from weft.capture._once import take
 from weft.capture._opaque import NUMERIC, Opaque, is_opaque, is_traceable
+from weft.capture._own_operators import refuse_changing
 from weft.capture._present import missing_last
 from weft.capture._raising import Caught, asks_unknown, is_quiet, may_raise, may_raise_unseen, raised_by
 from weft.capture._reads import OuterReads
@@ -300,6 +301,7 @@ class Recorder(Running, Memory, Refusals):
 
     def _constant(self, value: Any, path: str, node: Node) -> Array | Opaque:
         if not is_traceable(value):
+            refuse_changing(self, value)
             return Opaque(self, node)
         spec = Spec(value.shape, value.dtype)
         node._meta = {"type": spec}

@@ -37,7 +37,7 @@ from weft.capture._object_calls import by_method
 from weft.capture._one_of import OneOf, class_by_node, is_class
 from weft.capture._opaque import Opaque, is_opaque
 from weft.capture._outside import asked_of_files, refuse_outside
-from weft.capture._own_operators import called_operator, overridden
+from weft.capture._own_operators import called_operator, overridden, refuse_changing
 from weft.capture._parts import call_module
 from weft.capture._post_init import construct, finishes_itself
 from weft.capture._pure import attempt_pure
@@ -298,6 +298,8 @@ class Running(SizeNodes):
         own = overridden(self, function, args, kwargs)
         if own is not None:
             return own[0]
+        for value in (*args, *kwargs.values()):
+            refuse_changing(self, value)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ndarray):
             return self.run(getattr(self.constant(owner), function.__name__), args, kwargs)

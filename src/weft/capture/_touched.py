@@ -18,6 +18,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from weft._objects import dict_of, own_value
+from weft.capture._special import unrouted
 from weft.capture._state_places import CONTAINERS, attributes, is_object, is_own, parts
 from weft.capture._values import Traced
 
@@ -127,6 +128,16 @@ class Touched:
         )
 
 
+def changes(recorder: Recorder, cls: type, name: str) -> bool:
+    """Whether a method, or what it calls, changes something besides variables of its own, going by its code."""
+    touched = Touched(recorder)
+    for found in _methods(cls, name, set()):
+        touched._take(found, "", touched.attributes)
+        if "print" in found.__code__.co_names:
+            return True
+    return bool(touched.names or touched.attributes)
+
+
 def _is_method(owner: Any, name: str) -> bool:
     """Whether an attribute is a method of the class, which no object has of its own."""
     return name not in (dict_of(owner) or ()) and isinstance(getattr(type(owner), name, None), FunctionType)
@@ -145,7 +156,7 @@ def _own_functions(function: Any, seen: set[Any]) -> Iterator[FunctionType]:
 
 def _methods(cls: type, name: str, seen: set[Any]) -> Iterator[FunctionType]:
     """The functions of the program's that an attribute of a class is or holds, and those that they may call."""
-    found = inspect.getattr_static(cls, name, None)
+    found = unrouted(inspect.getattr_static(cls, name, None))
     for held in ("fget", "func", "__func__", "__wrapped__"):
         found = getattr(found, held, found)
     for function in _own_functions(found, seen):
