@@ -42,11 +42,19 @@ def note(what: str) -> None:
     SEEN.append(what)
 
 
+def assigned(kind: type) -> Any:
+    made = np.empty(2, dtype=object)
+    made[0], made[1] = kind(2.0), kind(1.0)
+    return made
+
+
 OUTSIDE = np.array([Noted(2.0), Noted(1.0)])
 GIVEN = {
     "sort": lambda kind: np.sort([kind(2.0), kind(1.0)]),
     "sum": lambda kind: np.array([kind(2.0), kind(1.0)]).sum(),
     "add": lambda kind: np.array([kind(2.0)], object) + np.array([kind(1.0)], object),
+    "full": lambda kind: np.full(2, kind(1.0)).sum(),
+    "assigned": lambda kind: assigned(kind).sum(),
     "nested": lambda kind: np.array([[kind(2.0)], [kind(1.0)]]).sum(axis=0),
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from weft.capture._values import CONTAINERS, Array, Scalar, Traced
 from weft.graph import Node
+from weft.ops import Spec
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
@@ -74,7 +75,12 @@ class Opaque(Traced):
         return self.recorder.opaque(operator.getitem, (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        from weft.capture._own_operators import refuse_changing
+
         state = self.recorder.state
+        type_ = None if self._node is None else self._node.meta.get("type")
+        if isinstance(type_, Spec) and type_.dtype.hasobject:
+            refuse_changing(self.recorder, (value,))
         self.recorder.lists.hold(value)
         self.recorder.stores += 1
         (kept,) = state.handed((value,)) if state.used else (value,)

@@ -79,11 +79,11 @@ def own_method(value: Any, name: str) -> Any:
 
 def refuse_changing(recorder: Recorder, value: Any) -> None:
     """Refuse to give NumPy objects whose operators change something: it calls them, which nothing captures."""
-    if isinstance(value, np.ndarray):
+    if type(value) is np.ndarray:
         value = value.ravel().tolist() if value.dtype.hasobject else ()
     if type(value) in (list, tuple):
         classes = {type(part) for part in value}
-        for part in value if list in classes or tuple in classes else ():
+        for part in () if classes.isdisjoint((list, tuple, np.ndarray)) else value:
             refuse_changing(recorder, part)
         for cls in filter(is_own_class, classes):
             _refuse_class(recorder, cls)

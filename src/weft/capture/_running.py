@@ -299,7 +299,7 @@ class Running(SizeNodes):
         if own is not None:
             return own[0]
         for value in (*args, *kwargs.values()):
-            refuse_changing(self, value)
+            refuse_changing(self, value if isinstance(function, np.ufunc) else (value,))
         owner = getattr(function, "__self__", None)
         if isinstance(owner, np.ndarray):
             return self.run(getattr(self.constant(owner), function.__name__), args, kwargs)
