@@ -171,13 +171,13 @@ def looks_up_in_array(x):
 
 @refused(
     "Containers of Python's",
-    "a set of computed numbers",
-    "a set by traced values",
-    at="{int(v) for v in x}",
+    "a dict by computed numbers",
+    "a dict by traced values",
+    at="{int(v): 1 for v in x}",
     help="use an array, or np.unique",
 )
 def distinct(x):
-    return len({int(v) for v in x})
+    return len({int(v): 1 for v in x})
 
 
 @instead

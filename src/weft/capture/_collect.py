@@ -39,9 +39,9 @@ def collect(
         return FirstOf(recorder, iterable, element, condition)
     known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
     items = items_of(recorder, iterable) if known else None
-    if items is not None and items.traced and recorder.branches and (kind not in _BY_HASH or items.untyped):
+    if items is not None and recorder.branches and items.traced and _in_loop(recorder, kind, items, condition):
         effects = recorder.python_effects, len(recorder.places.log)
-        collected = _stacked(recorder, items, element, condition)
+        collected = _stacked(recorder, items, element, condition, views=kind != "list")
         if kind == "generator" and effects != (recorder.python_effects, len(recorder.places.log)):
             recorder.refuse(
                 "a generator expression over a traced number of elements, which changes variables or objects: "
@@ -51,7 +51,7 @@ def collect(
         items.ended(False)
         if kind == "generator":
             return once(recorder, collected, element, condition)
-        return recorder.opaque(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
+        return recorder.call(_BY_HASH[kind], (collected,), {}) if kind in _BY_HASH else collected
     if kind == "generator":
         return _lazily(recorder, iterable if items is None else items, element, condition)
     found: list[Any] = []
@@ -59,7 +59,7 @@ def collect(
     for item in map(recorder.met, iterable if items is None else items):
         kept = True if condition is None else condition(item)
         if isinstance(kept, Traced):
-            open_ = kind == "list" and recorder.branches and not recorder.can_decide(kept)
+            open_ = recorder.branches and not recorder.can_decide(kept)
             kept = kept if open_ else recorder.decide(kept)
         if isinstance(kept, Traced) or recorder.lists.get(found) is not None:
             recorder._deeper(recorder.bind(append_if), (kept, item, element, found), {})
@@ -118,25 +118,34 @@ _BY_HASH: dict[str, Any] = {"dict": dict, "set": set}
 
 def _by_hash(recorder: Recorder, kind: str, found: list[Any]) -> Any:
     """A dict of pairs, or a set; what is traced has no hash before the graph runs."""
-    keys = found if kind == "set" else [key for key, _ in found]
-    if any(map(is_opaque, keys)):
-        return recorder.opaque(_BY_HASH[kind], (found,), {})
-    if any(map(is_traced, keys)):
-        recorder.refuse(f"a {kind} by traced values", help="use an array, or np.unique")
-    made = _BY_HASH[kind](found)
-    recorder.made(made)
-    return made
+    if kind == "dict" and recorder.lists.get(found) is None:
+        keys = [key for key, _ in found]
+        if any(map(is_traced, keys)) and not any(map(is_opaque, keys)):
+            recorder.refuse("a dict by traced values", help="use an array, or np.unique")
+    return recorder.call(_BY_HASH[kind], (found,), {})
+
+
+def _in_loop(recorder: Recorder, kind: str, items: Items, condition: Any) -> bool:
+    """Whether items of traced number are gone through in the graph; keys of a dict or set are known where they can."""
+    if kind not in _BY_HASH or items.untyped or items.uncounted:
+        return True
+    if condition is None or not len(items):
+        return False
+    [first], *_ = _tried(recorder, lambda _: condition(items.item(0)))
+    return isinstance(first, Traced) and not recorder.can_decide(first)
 
 
 def _stacked(
-    recorder: Recorder, items: Items, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None
+    recorder: Recorder, items: Items, element: Callable[[Any], Any], condition: Callable[[Any], Any] | None, views: bool
 ) -> Any:
-    """The elements where their number is traced: a loop that writes them into arrays one by one."""
+    """The elements where their number is traced: a loop that writes them into arrays, or keeps `views` in a list."""
     length = items.length
     # A list that a condition has chosen is one to change, as those are that grow; derivatives go through arrays.
     changes = condition is not None or (recorder.state.known is not None and recorder.state.known.lists)
     in_arrays = not items.untyped and (recorder.deriving or not changes)
-    stack = Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True) if in_arrays else None
+    stack = None
+    if in_arrays:
+        stack = Stack.of(recorder, length, lambda k: element(items.item(k)), may_fail=True, views=views)
     if stack is None:
         found: list[Any] = []
         recorder.made(found)
@@ -203,12 +212,20 @@ class Stack:
         self.sources = sources  # what the results are views of
 
     @classmethod
-    def of(cls, recorder: Recorder, length: Any, compute: Callable[[Any], Any], may_fail: bool = False) -> Any:
+    def of(
+        cls,
+        recorder: Recorder,
+        length: Any,
+        compute: Callable[[Any], Any],
+        may_fail: bool = False,
+        views: bool = False,
+    ) -> Any:
         """Arrays for the results of `compute(k)`, whose types are found by capturing one and taking it back.
 
         None, where that is allowed, if their sizes are known only where each is computed, or if a row cannot stand
         for a result: an array from outside is that very array, what is written meanwhile changes all of them, the tape
-        of a Tensor goes through no array, and numbers of several types stay what they are.
+        of a Tensor goes through no array, and numbers of several types stay what they are. With `views`, which a row
+        would copy, those are kept as well.
         """
         leaves, tree, types, written = _tried(recorder, compute)
         specs = [t.spec for t in types if t is not None and t.spec is not None]
@@ -222,6 +239,8 @@ class Stack:
         found = [may_be(leaf.buffer) if isinstance(leaf, Array) else {} for leaf in leaves]
         sources = [[buffer for buffer in buffers if recorder.region.knows(buffer)] for buffers in found]
         if may_fail and any(_is_that(leaf, known, written) for leaf, known in zip(leaves, sources, strict=True)):
+            return None
+        if views and any(sources) and not recorder.deriving:
             return None
         arrays = [cls._array(recorder, length, leaf, found) for leaf, found in zip(leaves, types, strict=True)]
         kinds = [t.kind if t and t.spec is None and isinstance(t.kind, type) else None for t in types]

@@ -617,7 +617,9 @@ class Hooks(PlainHooks):
 
     def spread(self, value: Any) -> Any:
         refuse_advance(self.recorder, value)
-        value = self._of_graph(begun(self.recorder, value))
+        value = self._of_graph(self.recorder.lists.taken(begun(self.recorder, value)))
+        if isinstance(value, Collected) and not self.recorder.can_decide(value.length):
+            value = Opaque(self.recorder, value.as_list())
         return (Spread(value),) if isinstance(value, Opaque) else value
 
     def display(self, value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.capture._generators import Generated
-from weft.capture._opaque import Opaque, is_opaque
+from weft.capture._opaque import Opaque
 from weft.capture._raising import sure
 from weft.capture._values import Array, Scalar, Traced
 from weft.graph._list_arrays import with_rows
@@ -44,6 +44,11 @@ class Items:
     def untyped(self) -> bool:
         """Whether their number is of unknown type, as all that is traced is in a script."""
         return self.traced and (self.recorder.untyped or isinstance(self.length, Opaque))
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether only running tells how many there are, and there is no list of them yet."""
+        return self.traced and isinstance(self.length, Traced) and not self.recorder.can_decide(self.length)
 
     def item(self, k: Any) -> Any:
         """The item at a place, counted from 0."""
@@ -237,7 +242,7 @@ class ZipItems(Items):
         super().__init__(recorder)
         self.parts = parts
         self.lengths = lengths = [part.length for part in parts]
-        self.unchecked = strict and is_opaque(lengths)
+        self.unchecked = strict and any(isinstance(n, Traced) and not recorder.can_decide(n) for n in lengths)
         if strict and not self.unchecked and not all(length == lengths[0] for length in lengths[1:]):
             raise ValueError("zip() arguments differ in length")
         if any(type(length) is int and length == 0 for length in lengths):
@@ -327,6 +332,8 @@ class Collected(Items):
 
     `kinds` are the Python types of leaves that are numbers of Python's own, None for others.
     """
+
+    uncounted = False
 
     def __init__(self, recorder: Recorder, arrays: list[Any], tree: Any, kinds: list[Any], length: Any) -> None:
         super().__init__(recorder)

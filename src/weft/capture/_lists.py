@@ -17,11 +17,12 @@ from weft import pytree
 from weft._objects import dict_of
 from weft.capture._generators import Generated
 from weft.capture._held import Held
-from weft.capture._iterables import Collected, Items
+from weft.capture._iterables import Items
 from weft.capture._kinds import same_kind
 from weft.capture._merge import Disagreement, Type, any_type, describe, join_types, type_of, visible_sizes
 from weft.capture._opaque import Opaque
 from weft.capture._region import Region
+from weft.capture._sharing import may_be
 from weft.capture._values import Array, Scalar, Traced, is_traced
 from weft.graph._list_arrays import array_of
 from weft.ops import Spec
@@ -43,6 +44,8 @@ class GrownList(Items):
 
     `tree` and `types` describe its elements; None as long as there was none. `version` counts how often they changed.
     """
+
+    uncounted = False
 
     def __init__(self, recorder: Recorder, plain: list[Any], owner: Region) -> None:
         super().__init__(recorder)
@@ -130,9 +133,9 @@ class GrownList(Items):
         An array that a list holds is written through the list too: as values are copies here, it must not change.
         """
         found = type_of(leaf)
-        if isinstance(leaf, Array):
-            leaf.buffer.listed = _THIS
-            self.holding.append(leaf.buffer)
+        for buffer in may_be(leaf.buffer) if isinstance(leaf, Array) else ():
+            buffer.listed = _THIS
+            self.holding.append(buffer)
         if found is None or found.spec is None:
             return found
         return Type(visible_sizes(self.recorder, found.spec, self.owner), tensor=found.tensor)
@@ -399,7 +402,7 @@ class Lists:
 
     def taken(self, value: Any) -> Any:
         """The list of a `reversed`, `zip`, `enumerate` or `range` of unknown length; anything else as it is."""
-        if isinstance(value, Items) and not isinstance(value, (GrownList, Collected)) and value.untyped:
+        if isinstance(value, Items) and value.uncounted:
             return self.recorder.call(list, (value,), {})
         return value
 

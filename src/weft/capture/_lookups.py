@@ -186,7 +186,7 @@ def container(recorder: Recorder, cls: type, args: tuple[Any, ...], kwargs: dict
         open_ = cls in (list, tuple) and isinstance(size, Dim) and hint_of(size) is None
     if open_ and (cls in (tuple, set, frozenset) or type(args[0]) in (RangeItems, Array)):
         return recorder.opaque(cls, args, kwargs)
-    if args and isinstance(args[0], Items) and args[0].untyped:
+    if args and isinstance(args[0], Items) and (args[0].untyped or args[0].uncounted):
         from weft.capture._collect import collect
 
         if not isinstance(args[0], GrownList):
