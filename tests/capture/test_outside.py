@@ -140,7 +140,7 @@ def test_a_generator_of_the_programs_own_gives_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        lambda x: len({int(v) for v in x}),
+        lambda x: len({int(v): 1 for v in x}),
         lambda x: {float(v): 1 for v in x},
         lambda x: {1.0: "one", "two": 2.0}[float(x[0])],
     ],

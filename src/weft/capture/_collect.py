@@ -35,11 +35,16 @@ def collect(
     """`[element(item) for item in iterable if condition(item)]`; of pairs where `kind` is "dict"."""
     if isinstance(iterable, Generated):
         iterable = iterable.settled()
+    if kind.startswith("nested"):
+        return _nested(recorder, kind.removeprefix("nested "), iterable, element, condition)
     if kind == "first":
         return FirstOf(recorder, iterable, element, condition)
     known = isinstance(iterable, (Array, Items, Opaque)) or recorder.lists.get(iterable) is not None
     items = items_of(recorder, iterable) if known else None
-    if items is not None and recorder.branches and items.traced and _in_loop(recorder, kind, items, condition):
+    if items is not None and recorder.branches and items.traced and _in_loop(recorder, kind, items, element, condition):
+        if kind == "over":
+            recorder._deeper(recorder.bind(run_all), (items.length, items.item, element, condition or always), {})
+            return items.ended(False)
         effects = recorder.python_effects, len(recorder.places.log)
         collected = _stacked(recorder, items, element, condition, views=kind != "list")
         if kind == "generator" and effects != (recorder.python_effects, len(recorder.places.log)):
@@ -61,12 +66,30 @@ def collect(
         if isinstance(kept, Traced):
             open_ = recorder.branches and not recorder.can_decide(kept)
             kept = kept if open_ else recorder.decide(kept)
-        if isinstance(kept, Traced) or recorder.lists.get(found) is not None:
+        if kind == "over":
+            if isinstance(kept, Traced):
+                recorder._deeper(recorder.bind(run_if), (kept, item, element), {})
+            elif kept:
+                element(item)
+        elif isinstance(kept, Traced) or recorder.lists.get(found) is not None:
             recorder._deeper(recorder.bind(append_if), (kept, item, element, found), {})
         elif kept:
             found.append(element(item))
     recorder.reads.made(tuple(found))
     return _by_hash(recorder, kind, found) if kind in _BY_HASH else found
+
+
+def _nested(recorder: Recorder, kind: str, iterable: Any, element: Any, condition: Any) -> Any:
+    """A comprehension of several `for`s: `element(whole)` is that of the first, and the last adds to the list."""
+    whole: list[Any] = []
+    recorder.made(whole)
+    recorder.lists.filling.append(whole)
+    try:
+        collect(recorder, "over", iterable, element(whole), condition)
+    finally:
+        recorder.lists.filling.pop()
+    recorder.reads.made(tuple(whole))
+    return _by_hash(recorder, kind, whole) if kind in _BY_HASH else whole
 
 
 class FirstOf:
@@ -125,14 +148,35 @@ def _by_hash(recorder: Recorder, kind: str, found: list[Any]) -> Any:
     return recorder.call(_BY_HASH[kind], (found,), {})
 
 
-def _in_loop(recorder: Recorder, kind: str, items: Items, condition: Any) -> bool:
-    """Whether items of traced number are gone through in the graph; keys of a dict or set are known where they can."""
-    if kind not in _BY_HASH or items.untyped or items.uncounted:
+def _in_loop(recorder: Recorder, kind: str, items: Items, element: Any, condition: Any) -> bool:
+    """Whether items of traced number are gone through in the graph; otherwise one by one, as their number is known.
+
+    What several `for`s give, keys and elements of a set are known, then, unless a condition is not.
+    """
+    length = items.length
+    uncounted = isinstance(length, Traced) and not recorder.can_decide(length)
+    if kind not in (*_BY_HASH, "over") or items.untyped or uncounted:
         return True
-    if condition is None or not len(items):
+    if (condition is None and kind != "over") or not len(items):
         return False
-    [first], *_ = _tried(recorder, lambda _: condition(items.item(0)))
-    return isinstance(first, Traced) and not recorder.can_decide(first)
+    unknown = []
+
+    def ask(_: Any) -> Any:
+        kept = True if condition is None else condition(items.item(0))
+        unknown.append(isinstance(kept, Traced) and not recorder.can_decide(kept))
+        if kind == "over" and not isinstance(kept, Traced) and kept:
+            grown = recorder.lists.mark()
+            element(items.item(0))
+            unknown.append(recorder.lists.mark()[0] > grown[0])
+        return 0
+
+    filled = recorder.lists.filling[-1] if kind == "over" else []
+    before = len(filled)
+    try:
+        _tried(recorder, ask)
+    finally:
+        del filled[before:]
+    return any(unknown)
 
 
 def _stacked(
@@ -304,6 +348,20 @@ def append_all(length: Any, item: Any, element: Any, condition: Any, found: Any)
         value = item(k)
         if condition(value):
             found.append(element(value))
+
+
+def run_all(length: Any, item: Any, element: Any, condition: Any) -> None:
+    """Go through the elements of items that meet a condition."""
+    for k in range(length):
+        value = item(k)
+        if condition(value):
+            element(value)
+
+
+def run_if(kept: Any, item: Any, element: Any) -> None:
+    """Ask for the element of an item that meets a condition."""
+    if kept:
+        element(item)
 
 
 def append_if(kept: Any, item: Any, element: Any, found: Any) -> None:

@@ -334,28 +334,46 @@ class Expressions:
         return hook(node, "merged", *parts)
 
     def _comprehension(self, node: Any) -> ast.expr:
-        generator = node.generators[0]
-        names = _names(generator.target)
-        if len(node.generators) > 1 or node.weft_native or names is None or _keeps(node, names):
+        first, *more = node.generators
+        names = [_names(each.target) for each in node.generators]
+        if node.weft_native or None in names or _keeps(node, set().union(*names)):  # type: ignore[arg-type]  # no None
             return self._native_comprehension(node)
-        site, iterable = self.site("comprehension", node), self.expr(generator.iter)
+        if more and (isinstance(node, ast.GeneratorExp) or not any(each.ifs for each in node.generators)):
+            return self._native_comprehension(node)
+        site, iterable = self.site("comprehension", node), self.expr(first.iter)
         kept = self._enter(node)
         self.thunks += 1
+        kind, found = _KINDS[type(node)], self.temporary() if more else None
+        iterable, element, condition = self._clause(node, site, iterable, node.generators, found)
+        if found is not None:
+            kind, element = f"nested {kind}", function(node, element, found)
+        self.thunks -= 1
+        self._exit(kept)
+        return hook(node, "comprehension", site, constant(node, kind), iterable, element, condition)
+
+    def _clause(
+        self, node: Any, site: ast.expr, iterable: ast.expr, generators: list[Any], found: str | None
+    ) -> tuple[ast.expr, ast.expr, ast.expr]:
+        """The iterable, element and condition of a `for`; before others its element adds theirs to the list `found`."""
+        generator, *rest = generators
         if generator.ifs and not isinstance(generator.target, ast.Name):
             iterable, generator.target = self._flattened(site, iterable, generator.target)
-        if isinstance(node, ast.DictComp):
+        if rest:
+            parts = self._clause(node, site, self.expr(rest[0].iter), rest, found)
+            body: ast.expr = hook(node, "comprehension", site, constant(node, "over"), *parts)
+        elif isinstance(node, ast.DictComp):
             body = put(ast.Tuple([self.expr(node.key), self.expr(node.value)], LOAD), node.key)
         else:
             body = self.expr(node.elt)
+        if found is not None and not rest:
+            body = hook(node, "call", hook(node, "attr", load(node, found), constant(node, "append")), body)
         element = self._of_target(generator.target, body, body)
         condition: ast.expr = constant(node, None)
         if generator.ifs:
             tests, place = generator.ifs, generator.ifs[0]
             test = tests[0] if len(tests) == 1 else put(ast.BoolOp(ast.And(), tests), place)
             condition = self._of_target(generator.target, self.expr(test), place)
-        self.thunks -= 1
-        self._exit(kept)
-        return hook(node, "comprehension", site, constant(node, _KINDS[type(node)]), iterable, element, condition)
+        return iterable, element, condition
 
     def _flattened(self, site: ast.expr, iterable: ast.expr, target: Any) -> tuple[ast.expr, ast.expr]:
         """The items unpacked, once, into plain tuples; and the target that takes one of those."""

@@ -44,7 +44,7 @@ from weft.capture._plain import COMPARISONS, OPERATORS, UNARY, PlainHooks, Plain
 from weft.capture._present import key_asked, note_assigned
 from weft.capture._python_calls import asked, attribute, python_class
 from weft.capture._region import NotArithmetic
-from weft.capture._spread import Spread, call_spread, display, has_spread, keywords_of
+from weft.capture._spread import call_spread, display, has_spread, keywords_of, spread
 from weft.capture._state_places import is_own
 from weft.capture._values import Array, MaybeUnbound, Scalar, Traced, Unassigned, Undefined, is_traced, shows_traced
 from weft.graph._control import check
@@ -618,9 +618,7 @@ class Hooks(PlainHooks):
     def spread(self, value: Any) -> Any:
         refuse_advance(self.recorder, value)
         value = self._of_graph(self.recorder.lists.taken(begun(self.recorder, value)))
-        if isinstance(value, Collected) and not self.recorder.can_decide(value.length):
-            value = Opaque(self.recorder, value.as_list())
-        return (Spread(value),) if isinstance(value, Opaque) else value
+        return spread(self.recorder, value)
 
     def display(self, value: Any) -> Any:
         return display(self.recorder, value)

@@ -381,6 +381,7 @@ class Lists:
         self.recorder = recorder
         self.grown: dict[int, Any] = {}  # id of a list, dict or set → what stands for it
         self.held: dict[int, tuple[Any, str]] = {}  # containers that stay as they are from now on, and why
+        self.filling: list[list[Any]] = []  # what comprehensions of several `for`s, being captured, add to
         self.origins: dict[int, tuple[Any, Any]] = {}  # a list as an iteration finds it → the one before the loop
 
     def get(self, value: Any) -> Any:

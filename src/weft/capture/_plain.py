@@ -493,7 +493,11 @@ class PlainHooks(_Names):
         condition: Callable[[Any], Any] | None,
     ) -> Any:
         """A list, generator or set of `element(item)` for the items that meet the condition; or a dict of pairs."""
-        if kind != "list":
+        if kind.startswith("nested"):
+            whole: list[Any] = []
+            self.comprehension(site, "over", iterable, element(whole), condition)
+            return self.comprehension(site, kind.removeprefix("nested "), whole, _itself, None)
+        if kind not in ("list", "over"):
             found = _generated(iter(iterable), element, condition)
             if kind in ("generator", "first"):
                 return found
@@ -506,6 +510,10 @@ class PlainHooks(_Names):
 
 
 _UNTOUCHED = Untouched()
+
+
+def _itself(item: Any) -> Any:
+    return item
 
 
 def _generated(

@@ -168,9 +168,10 @@ class Refusals:
     def refuse_branch(self: Any, value: Any) -> Any:
         if self.branches:
             return self.refuse(
-                "a branch on a traced value where both sides cannot be kept: in a generator, or code that is not "
-                "captured",
-                help="write it as an `if` of the function itself, or choose with np.where(condition, a, b)",
+                "a branch on a traced value where both sides cannot be kept: in a generator expression or a "
+                "comprehension that Python itself runs, or in code that is not captured",
+                help="write a list comprehension without `:=`, or a loop with an `if`, or choose with "
+                "np.where(condition, a, b)",
                 decides_path=True,
             )
         return self.refuse(

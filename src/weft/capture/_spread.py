@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.capture._iterables import Collected
 from weft.capture._opaque import Opaque
 from weft.capture._values import Traced
 
@@ -31,6 +32,13 @@ class Spread:
 
     def __init__(self, value: Opaque) -> None:
         self.value = value
+
+
+def spread(recorder: Recorder, value: Any) -> Any:
+    """What stands for the items of `*value` while it is captured."""
+    if isinstance(value, Collected) and not recorder.can_decide(value.length):
+        value = Opaque(recorder, value.as_list())
+    return (Spread(value),) if isinstance(value, Opaque) else value
 
 
 def gathered(kind: str, *parts: Any) -> Any:
