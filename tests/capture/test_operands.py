@@ -98,7 +98,8 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             return refused
         except Exception as raised:
             return type(raised), str(raised), repr(args)
-    return type(found), repr(found), repr(args)
+    told = sorted(found, key=repr) if isinstance(found, set) else found  # its order goes by hashes, and how it was made
+    return type(found), repr(told), repr(args)
 
 
 def same_outcome(got: Any, expected: Any) -> bool:
