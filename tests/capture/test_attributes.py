@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -214,7 +215,7 @@ def test_what_descriptors_of_the_programs_compute(program: Callable[..., Any]) -
 
 
 def test_what_compiled_descriptors_compute() -> None:
-    cached: Any = pytest.importorskip("pandas.util._decorators").cache_readonly
+    cached: Any = import_module("pandas.util._decorators").cache_readonly
 
     class Table:
         def __init__(self, x: Any) -> None:
@@ -378,7 +379,7 @@ def labelled(function, x, name):
 
 
 def test_compiled_functions_that_take_attributes() -> None:
-    function = pytest.importorskip("scipy.linalg.blas").daxpy
+    function = import_module("scipy.linalg.blas").daxpy
     compiled = weft.compile(labelled)
     try:
         for name in ("a", "bc", "def"):
