@@ -96,6 +96,30 @@ def test_objects_are_left_alone(program: Callable[..., Any], dynamic: bool | Non
     assert CALLS == []
 
 
+class Asking:
+    """An object that notes each attribute that it is asked for and does not have."""
+
+    def __getattr__(self, name: str) -> Any:
+        CALLS.append(name)
+        raise AttributeError(name)
+
+
+ASKING = Asking()
+
+
+class Named(dict):  # type: ignore[type-arg]  # of anything
+    def __init__(self, x: Any) -> None:
+        super().__init__(x=x, kind="asking" if ASKING is not None else "none")
+
+
+def test_objects_that_a_constructor_names_are_left_alone() -> None:
+    compiled = weft.compile(lambda x: Named(x)["x"] * 2)
+    CALLS.clear()
+    np.testing.assert_array_equal(compiled(np.ones(3)), 2 * np.ones(3))
+    assert not compiled._ran_plainly
+    assert CALLS == []
+
+
 @dataclasses.dataclass
 class Scaled:
     """It compares by value, so it has no hash."""

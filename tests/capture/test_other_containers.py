@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import collections
+import functools
 import io
 import itertools
 import json
@@ -228,7 +229,37 @@ class _TriedFirst(tuple):  # type: ignore[type-arg]  # of anything
             return tuple.__new__(cls, ())
 
 
-@pytest.mark.parametrize("cls", [_Tried, _TriedFirst])
+class _TriedInMethod(dict):  # type: ignore[type-arg]  # of anything
+    def __init__(self, items: Any) -> None:
+        self.fill(items)
+
+    def fill(self, items: Any) -> None:
+        try:
+            self["numbers"] = items.astype(float)
+        except ValueError:
+            self["numbers"] = None
+
+
+def _or_none(function: Any) -> Any:
+    @functools.wraps(function)
+    def inner(items: Any) -> Any:
+        try:
+            return function(items)
+        except ValueError:
+            return None
+
+    return inner
+
+
+_numbers = _or_none(lambda items: items.astype(float))
+
+
+class _TriedByDecorator(dict):  # type: ignore[type-arg]  # of anything
+    def __init__(self, items: Any) -> None:
+        self["numbers"] = _numbers(items)
+
+
+@pytest.mark.parametrize("cls", [_Tried, _TriedFirst, _TriedInMethod, _TriedByDecorator])
 def test_what_the_making_of_a_container_catches_is_refused(cls: type) -> None:
     words = weft.wrap(lambda: np.array(["one", "two"]))
     with pytest.raises(CaptureError, match="inside a `try` or `with` that may catch what it raises"):

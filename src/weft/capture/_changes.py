@@ -17,6 +17,7 @@ import collections
 import copyreg
 import functools
 import gc
+import inspect
 import re
 import sys
 import types
@@ -38,12 +39,15 @@ from weft.capture._own_methods import run_own, with_begun
 from weft.capture._present import note_assigned
 from weft.capture._raising import ANYTHING
 from weft.capture._refusals import WRAP
+from weft.capture._special import unrouted
+from weft.capture._touched import codes
 from weft.capture._values import Array, Scalar, Traced, calls_of_programs
 from weft.errors import TraceError
 
 if TYPE_CHECKING:
     from weft.capture._recorder import Recorder
 
+_CACHED = type(functools.lru_cache(lambda: None))
 _ATOMS = frozenset(
     {
         *(bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), type, range),
@@ -317,19 +321,30 @@ calls_of_programs.add(uncaptured.__code__)
 
 
 def _may_handle(function: Any, seen: set[Any], cls: type | None = None) -> bool:
-    """Whether code in Python that a call runs as it is, the functions that it names included, handles exceptions."""
+    """Whether code in Python that a call runs as it is, the functions that it names included, handles exceptions.
+
+    Nothing of the program's runs to find out: attributes are looked up as they are held.
+    """
+    function = unrouted(function)
     if isinstance(function, type):
-        made = (getattr(function, name) for name in ("__init__", "__new__", "__post_init__") if hasattr(function, name))
+        made = (inspect.getattr_static(function, name, None) for name in ("__init__", "__new__", "__post_init__"))
         return any(_may_handle(method, seen, function) for method in made)
-    function = getattr(function, "__wrapped__", function)
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, types.CodeType) or code in seen:
+    if type(function) in (staticmethod, classmethod, types.MethodType):
+        function = function.__func__
+    elif type(function) is property:
+        function = function.fget
+    elif type(function) is _CACHED:
+        function = function.__wrapped__
+    if type(function) is not types.FunctionType or function.__code__ in seen:
         return False
-    seen.add(code)
-    if code.co_exceptiontable:
+    found = [*codes(function.__code__)]
+    seen.add(function.__code__)
+    if any(code.co_exceptiontable for code in found):
         return True
-    named = (getattr(cls, name, function.__globals__.get(name)) for name in code.co_names)
-    return any(_may_handle(each, seen, cls) for each in named)
+    space, names = function.__globals__, {name for code in found for name in code.co_names}
+    named = (space.get(name) if cls is None else inspect.getattr_static(cls, name, space.get(name)) for name in names)
+    held = gc.get_referents(*(function.__closure__ or ()))  # what its cells hold
+    return any(_may_handle(each, seen, cls) for each in (*named, *held))
 
 
 _OF_STAND_INS = re.compile(rf"\b({Array.__name__}|{Opaque.__name__}|{Scalar.__name__})\b")
